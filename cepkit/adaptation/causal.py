@@ -57,7 +57,6 @@ class Causal:
     """Plans slices one after the other, each by the statistics of the previous ones.
 
     Args:
-        adaptation: When and how to replan.
         plan: The plan of the whole stream; its statistics provide what slices do not measure.
         memory: The memory of another one that planned the slices before; "" for none.
     """

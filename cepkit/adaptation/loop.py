@@ -90,7 +90,6 @@ class Adaptation:
 
         Args:
             in_force: The result of the last step; a plain value, which can be pickled.
-            statistics: The current statistics, of all variables of the query.
         """
         fired = DECISIONS.pick(self.decision).fires(in_force.answer, statistics)
         if fired is None:

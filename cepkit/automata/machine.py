@@ -36,9 +36,6 @@ class Machine:
 
     Args:
         members: The branches; one that others follow comes before these.
-        clauses: The clauses of each query, by its number.
-        names: The attributes of events.
-        kinds: The kind of each attribute.
         ascending: Whether the clock of the window never goes back in stream order.
         journal: A journal that other machines share; None for an own one.
         chart: A chart that other machines share; None for an own one.

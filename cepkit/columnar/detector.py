@@ -154,10 +154,6 @@ class Detector:
     ) -> Iterator[tuple[int, Block]]:
         """Yield like `matches`, but only the number of sets if nothing depends on the sets.
 
-        Args:
-            columns: As for `matches`.
-            owned: As for `matches`.
-
         Raises:
             LimitError: It would have to try too many sets.
         """

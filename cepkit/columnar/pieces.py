@@ -89,12 +89,7 @@ def cut_of(query: CompiledQuery, slice_rows: int | None = None) -> Cut | None:
 def large_parts(
     stream: Stream, query: CompiledQuery, attributes: Iterable[str]
 ) -> tuple[FileParts, Cut] | None:
-    """Return the files of a stream and how they are cut, if it is better read in pieces.
-
-    Args:
-        query: What looks for matches in it.
-        attributes: The columns to read.
-    """
+    """Return the files of a stream and how they are cut, if it is better read in pieces."""
     parts, cut = stream.parts(attributes), cut_of(query)
     if parts is None or cut is None:
         return None
@@ -172,7 +167,6 @@ class Pieces:
     """The pieces of a stream.
 
     Args:
-        cut: How they are cut.
         attributes: The columns that conditions read.
         carried: The columns of the output; the time at least.
 

@@ -48,9 +48,7 @@ class Pipeline:
     """Consecutive steps; the first takes the candidates of one variable.
 
     Args:
-        steps: In the order of work.
         absences: For each of them the NOTs to check after it.
-        join: Joins chunks with candidates.
         final: Further checks of complete rows in their order, each with a flag whether it is a NOT.
         owners: Decide which complete rows the slice owns; None if it owns all.
         counts: Whether only the number of complete rows is wanted.
@@ -218,7 +216,6 @@ class Run:
     Args:
         counters: One for each step in the order of work, those that list sets at the end; the
             work is added to them.
-        choice: Which sets of each Kleene variable are wanted.
         trees: For subtrees shared with other programs, by the identity of the joining step, a
             function that returns the partial matches, or None if they are too many to hold.
     """

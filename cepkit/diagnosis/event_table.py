@@ -236,8 +236,6 @@ def pairs(
     """Yield all pairs of a row and a number in its range, some at a time.
 
     Args:
-        begin: The begin of each row's range.
-        end: The end of each row's range.
         groups: The group of each row, ascending; the rows of a group stay together. None: each
             row is a group.
         most: The number of pairs at a time, more if one group has more.

@@ -84,7 +84,6 @@ def branch_funnel(
     Args:
         number: The number of the branch, from 1.
         order: Its positive variables; Kleene variables are counted last.
-        work: The work budget.
         alone: For each requirement the combinations that fulfil all others; None: not counted.
     """
     branch = measures.branch

@@ -122,11 +122,7 @@ class Measures:
         return _violation(broken, np.broadcast_to(relative, (size,)))
 
     def limit(self, requirement: req.Within | req.SideBySide, events: int) -> Limit:
-        """Return the greatest distance that a window or contiguity allows.
-
-        Args:
-            events: The number of events that the match has.
-        """
+        """Return the greatest distance that a window or contiguity allows."""
         match requirement:
             case req.Within(TimeWindow() as window):
                 return Limit(requirement.clock, window.most, self.time_scale)
@@ -267,10 +263,6 @@ def forbidden_together(
 
     Args:
         events: The events that must be absent together; often one.
-        rows: As for `forbidden_events`.
-        size: As for `forbidden_events`.
-        sets: As for `forbidden_events`.
-        spend: As for `forbidden_events`.
 
     Yields:
         int64[n], the combination of each; int64[events, n], the event of each variable.
@@ -300,7 +292,6 @@ def forbidden_events(
     If a combination is longer than the window, its own length takes the place of the window.
 
     Args:
-        event: The event that must be absent.
         rows: Combinations of all positive variables, and of those absent together with it for which
             there are events already.
         sets: The events of all variables, if `rows` are choices of members of one match.

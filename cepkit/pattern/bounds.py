@@ -35,7 +35,6 @@ def bound_condition(
 
     Args:
         order: Pairs of variables; the first is strictly before the second.
-        repeated: The variables of sets.
         runs: The variables of sets that take every event that fits.
     """
     first, last, window, span = bound.first, bound.last, bound.window, bound.span

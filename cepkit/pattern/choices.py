@@ -113,7 +113,6 @@ class Choice:
 
         Args:
             about: The conditions of this choice, and the variables of whole sets in each.
-            bounds: The bounds of the query.
         """
         positive = {event.variable for event in self.positive}
         for absent in filter(is_implied, self.negated):
@@ -141,7 +140,6 @@ class Choice:
 
         Args:
             absent: The event, which must be absent.
-            beside: Its place beside the set.
             conditions: The conditions on the set and the events before it.
             bounds: The bounds from an event before the set, or its first member, to its last.
         """

@@ -157,7 +157,6 @@ class Running:
 
         Args:
             columns: For each argument a function for its value in a row.
-            distinct: Whether equal values count once.
         """
         match columns:
             case ():

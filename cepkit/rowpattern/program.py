@@ -208,9 +208,6 @@ def may_be_empty(part: RowPattern) -> bool:
 def compile_pattern(pattern: RowPattern, variables: tuple[str, ...]) -> Instructions:
     """Return the instructions of a pattern.
 
-    Args:
-        variables: The variables by their numbers.
-
     Raises:
         PatternError: There are too many instructions.
     """

@@ -82,7 +82,6 @@ def check_below(number: int | None, size: int, what: str, place: str) -> None:
 
     Args:
         number: The number; None is always valid.
-        size: The number of things.
         what: The name of the things: ``"events"``.
 
     Raises:

@@ -78,8 +78,6 @@ def fate(
     """Return the history of an instance.
 
     Args:
-        steps: Those of the trace.
-        words: Makes sentences of them.
         births: Where each instance came to be.
         variables: The variables of a match, in pattern order.
 

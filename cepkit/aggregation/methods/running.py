@@ -189,8 +189,6 @@ def aggregate(
     """Return the rows of a method; rows of elements do not depend on it.
 
     Args:
-        variables: The variable of each position.
-        columns: The stream, with the attributes that the functions read.
         emit: Which rows to return; see `cepkit.aggregate`.
 
     Raises:

@@ -98,7 +98,6 @@ def aggregate(
     """Return a row for each trigger, about the live matches.
 
     Args:
-        ts: The time of each event.
         function: The functions (`Together`), if values are elements.
         lanes: Where values are tracks.
         changes: Whether there are rows for expiries too.
@@ -148,13 +147,7 @@ def aggregate(
 def parts(
     matched: MatchRows, slots: Wide, ts: Wide, groups: Ints, function: Semiring, lanes: Lanes | None
 ) -> Moments:
-    """Return a row for each part of the matches.
-
-    Args:
-        ts: The time of each row.
-        function: As in `aggregate`.
-        lanes: As in `aggregate`.
-    """
+    """Return a row for each part of the matches."""
     size = len(ts)
     counts = np.zeros(size, dtype=np.int64)
     np.add.at(counts, slots, matched.numbers)

@@ -43,7 +43,6 @@ def summed(moments: Moments, together: Together) -> dict[int, Element]:
 
     Args:
         moments: Rows about disjoint sets of matches.
-        together: The functions.
     """
     values = moments.values
     groups, at = np.unique(moments.groups, return_inverse=True)
@@ -109,7 +108,6 @@ def totals(
     Args:
         groups: The group of each trigger.
         new: What each completes.
-        size: How many groups there are.
         grouped: Whether there is GROUP BY; without it there is always one row.
         whole: Whether to keep groups without a match.
     """
@@ -122,13 +120,7 @@ def totals(
 
 
 class GroupSums:
-    """The sums of matches of parts of a stream, for each group.
-
-    Args:
-        functions: The functions of the columns, by name.
-        group_by: The columns that groups agree on.
-        source: The columns of the stream.
-    """
+    """The sums of matches of parts of a stream, for each group."""
 
     def __init__(
         self, functions: Mapping[str, Function], group_by: Sequence[str], source: pa.Schema
@@ -179,8 +171,6 @@ class GroupSums:
 
         Args:
             nothing: The stream without events.
-            schema: How its source is read.
-            having: The thresholds of the rows.
         """
         rows: dict[str, Values] = dict(zip(self._groups.names, self.keys(), strict=True))
         for place, (name, function) in enumerate(self._functions.items(), 1):

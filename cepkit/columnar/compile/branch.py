@@ -295,7 +295,6 @@ def compile_branch(
     """Return the program that evaluates `branch` by `plan`.
 
     Args:
-        branch: One branch of a normal form.
         plan: A plan for it, or a permutation of its variables.
         earlier: The branches before it in the normal form.
     """

@@ -256,7 +256,6 @@ def deal(parts: Iterable[Expression], repeated: Sequence[Repeated]) -> Parts:
 
     Args:
         parts: The conditions on the positive variables, as `rewrite.without_not` gives them.
-        repeated: The Kleene variables.
     """
     single: list[Expression] = []
     members: list[Expression] = []

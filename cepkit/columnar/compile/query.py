@@ -78,7 +78,6 @@ def compile_query(
     """Return the compiled query.
 
     Args:
-        plan: A plan for each of its branches.
         late: For each branch its part that comes from a weaker node; empty: no branch has any.
 
     Raises:

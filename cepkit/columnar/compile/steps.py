@@ -206,8 +206,6 @@ class Steps:
 
         Args:
             core: The single events with their order.
-            bound: The variables that are bound.
-            due: The conditions that are due then.
             classes: The numbers of the classes that link it to bound variables.
         """
         absent = self._is_negated(variable)

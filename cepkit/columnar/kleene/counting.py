@@ -65,9 +65,6 @@ def numbers_of_sets(
     """Return the exact number of sets of each row.
 
     Args:
-        candidates: The candidates of all variables.
-        conditions: The conditions between neighbours.
-        variable: The Kleene variable.
         lists: Their lists, members in stream order.
     """
     numbers = [0] * len(lists.begins)

@@ -40,8 +40,6 @@ def gathered(
 
     Args:
         writer: Has the columns, one for each attribute.
-        room: The memory that they may take.
-        may_lack: The columns in which values may be missing.
 
     Raises:
         LimitError: They do not fit.
@@ -118,11 +116,7 @@ def _of_kind(kind: pa.DataType) -> float:
 
 
 class _Columns:
-    """The columns of matches, each made on demand.
-
-    Args:
-        matches: The matches, all of them.
-    """
+    """The columns of matches, each made on demand."""
 
     def __init__(self, writer: Writer, matches: Sequence[MatchedEvents]) -> None:
         self._writer, self._matches = writer, matches
@@ -136,11 +130,7 @@ class _Columns:
         self._values.clear()
 
     def series(self, place: int, *, lacks: bool) -> pd.Series[Any]:
-        """Return the column at a place of the schema.
-
-        Args:
-            lacks: Whether values may be missing.
-        """
+        """Return the column at a place of the schema."""
         field = self._writer.schema.field(place)
         kind, event = field.type, self._event(place)
         if event is None or not is_numpy(kind, lacks=lacks) or not pa.types.is_primitive(kind):

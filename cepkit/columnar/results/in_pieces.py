@@ -58,7 +58,6 @@ def matches_in_pieces(
     """Return the matches of a query in files, found piece by piece.
 
     Args:
-        cut: How they are cut into pieces.
         options: As for `Matches`.
     """
     return _MatchesInPieces(stream, query, plan, parts, cut, **options)
@@ -72,10 +71,6 @@ class _MatchesInPieces(Matches):
     """The matches of a query in Parquet files that are never in memory as a whole.
 
     What needs all events at once, `blocks` and `columns`, loads them.
-
-    Args:
-        cut: How they are cut into pieces.
-        slice_rows: As for `Matches`.
     """
 
     def __init__(

@@ -173,9 +173,6 @@ class _Together(Rows):
 
     There is a column for each variable of any query, null where the query of a match has none of
     that name; a list of events where it is a Kleene variable of any of them.
-
-    Args:
-        here: Where they are found.
     """
 
     def __init__(self, here: InMemory) -> None:

@@ -68,9 +68,7 @@ class Batches:
     """Takes the matches of a query from a stream, batch after batch.
 
     Args:
-        programs: Of all branches.
         consumed: Whether a match has consumed each event; updated in place.
-        counters: For each branch those of its steps.
         most_rows: The most events of a batch; None: any number.
 
     Attributes:

@@ -231,7 +231,6 @@ class _Searcher:
     Args:
         programs: Their programs, for the variables and their place in the counters.
         consumed: For each event whether a match has it; events that are taken are added.
-        counters: For each branch those of its steps.
     """
 
     def __init__(
@@ -328,10 +327,8 @@ class _Searches:
     """The searches of one slice, which can pause and continue.
 
     Args:
-        searcher: Takes the matches.
         bound: The programs. They are freed together with their arrays: memory released in one piece
             can be reused for the next slice without going back to the system.
-        decide: Decides their residual predicates.
     """
 
     def __init__(

@@ -159,7 +159,6 @@ def _advance(
     """Find the next candidate of a step, from `at` on; return whether there is one.
 
     Args:
-        decide: Evaluates residual predicates.
         first: The node of the first step.
         last: The row of the last event.
         stop: The first row that is too late.
@@ -387,7 +386,6 @@ def scan(
 
     Args:
         decide: Decides their residual predicates.
-        lasts: The events that can be last.
         events: All events of the slice; events of taken matches become consumed.
         matched: The output.
         counts: Added to.

@@ -215,7 +215,6 @@ def gather(
 
     Args:
         program: Has the types, filters and equality classes.
-        columns: The events of the slice.
         owned: The matches that are wanted: the events of positive variables end there. The columns
             must have the numbers that it is about.
         cut: The variable whose events begin there as well, because only it can be last.

@@ -52,9 +52,6 @@ def cutting_clock(programs: Sequence[Program]) -> tuple[Clock, int | None]:
     Contiguity alone sets no window for events under NOT, nor for sets of any size, so there may be
     no such clock.
 
-    Args:
-        programs: The branches of a query.
-
     Returns:
         The clock (time before arrival before place) and the window; None if there is no clock.
     """

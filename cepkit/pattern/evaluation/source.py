@@ -137,9 +137,7 @@ class ConditionWriter:
     """Writes conditions as source.
 
     Args:
-        read: Returns the columns of all candidates.
         meet: Whether an expression over these variables becomes source; else it is an operand.
-        name: Returns the name of an operand in the source.
     """
 
     def __init__(

@@ -106,9 +106,6 @@ def aggregate_fetched(
 
     Args:
         part: Those that the query needs, fetched.
-        functions: The columns of aggregates, by name.
-        method: As for `aggregate`.
-        emit: Which rows.
         workers: Returns the same aggregates, computed by workers.
         plan: How the matches are detected where they have to be.
 

@@ -34,9 +34,6 @@ def _nullable(value: Any) -> Any:
 def arrow_columns(frame: DataFrame, names: Sequence[str], selected: Sequence[str]) -> pa.Schema:
     """Return the Arrow types of some columns of a Spark DataFrame, with timestamps in UTC.
 
-    Args:
-        selected: Those to take.
-
     Raises:
         StreamError: Spark cannot hand a column to Python through Arrow.
     """

@@ -99,7 +99,6 @@ class MatchPages:
         """Return the first `n` matches, in an order, that satisfy a condition.
 
         Args:
-            n: The most matches.
             condition: A condition on the variables for which `can_search` is true.
             sort: A variable and an attribute, or an empty text and "start" or "length"; None for
                 the first ones found.
@@ -137,7 +136,6 @@ class MatchPages:
 
         Args:
             first: When that time begins, as a text of the column's type.
-            last: When it ends.
             seconds: Include this much time before and after.
             most: The most events: those nearest to the beginning.
         """

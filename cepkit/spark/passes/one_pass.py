@@ -80,7 +80,6 @@ def start_pass(
 
     Args:
         route: How the events reach the workers; None: chosen.
-        dropped: The rows that are no events, if known.
         reported: Whether the user was already warned of them.
     """
     delivery = deliver(scan, route)

@@ -97,11 +97,7 @@ def rows_in_files(frame: DataFrame) -> int | None:
 
 
 def is_read_alike(file: pq.ParquetFile, names: Sequence[str], columns: pa.Schema) -> bool:
-    """Return whether Arrow and Spark read the same from a file.
-
-    Args:
-        names: All columns that Spark has.
-    """
+    """Return whether Arrow and Spark read the same from a file."""
     return _same_columns(file.schema_arrow, names, columns) and not _old(file.metadata)
 
 

@@ -149,13 +149,6 @@ def prepare_aggregation(
 ) -> Prepared:
     """Return the searches for the aggregates of queries in the buckets of a stream.
 
-    Args:
-        queries: As for `aggregate`.
-        functions: As for `aggregate`.
-        method: As for `aggregate`.
-        emit: As for `aggregate`.
-        plan: The plan of the shared counters.
-
     Raises:
         PatternError: An aggregate cannot take the column that it is of.
         UnsupportedError: The events to keep for a query have no bound, or no order.

@@ -123,11 +123,7 @@ class Bucket:
         return replace(held, events=table, complete=complete)
 
     def wakes(self, held: Held, number: int = 0) -> int | None:
-        """Return the time that must be complete before there is more to do; None: never.
-
-        Args:
-            held: The state of the bucket after a step.
-        """
+        """Return the time that must be complete before there is more to do; None: never."""
         if not len(held.events) or held.complete is None:
             return None
         ts = self.sending.times(held.events)

@@ -174,7 +174,6 @@ def prepare(
     """Return the searches for the matches of queries in the buckets of a stream.
 
     Args:
-        queries: The patterns by their names.
         share: Whether queries share the steps that they begin with.
         timeouts: Whether partial matches that time out are looked for too.
         follow: Makes what chooses the plan of a query in a bucket anew in each micro-batch; queries

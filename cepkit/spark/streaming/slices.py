@@ -50,7 +50,6 @@ class Slices:
         """Yield the parts of a stretch of time that a bucket owns and that have events.
 
         Args:
-            bucket: The number of the bucket.
             ts: The times of the events that it sees, ascending.
         """
         assert owned.until is not None

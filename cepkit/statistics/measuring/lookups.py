@@ -102,11 +102,7 @@ class Lookups:
         return Bound(rows, times, np.minimum.reduce(every), np.maximum.reduce(every))
 
     def of(self, variable: str, bound: Bound) -> Scope:
-        """Return the events of a variable that lie in scope of partial matches.
-
-        Args:
-            variable: The variable to bind next.
-        """
+        """Return the events of a variable that lie in scope of partial matches."""
         shared = {
             number: next(v for v in bound.rows if v in keys)
             for number, keys in enumerate(self._keys)

@@ -73,11 +73,6 @@ def check_arrival(kind: pa.DataType, name: str) -> None:
 def refuse_missing(name: str, missing: int, events: int) -> None:
     """Refuse a column with missing values.
 
-    Args:
-        name: The column's name.
-        missing: The number of events without a value.
-        events: The number of events.
-
     Raises:
         StreamError: `missing` is not 0.
     """

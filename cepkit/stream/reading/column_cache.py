@@ -217,7 +217,6 @@ def _by_column(
     """Read columns of Parquet files one after another, so that only one is in memory twice.
 
     Args:
-        names_to_read: The attributes to read.
         events: The events with other attributes; None to read them as well.
     """
     file = _FileColumns(path, names, schema)
