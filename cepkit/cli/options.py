@@ -20,12 +20,7 @@ CSV_OPTIONS = {
 def pattern_options(
     command: argparse.ArgumentParser, *, several: bool = False, required: bool = True
 ) -> None:
-    """Add --pattern and --pattern-text.
-
-    Args:
-        several: Whether each may be given more than once.
-        required: Whether one of them must be given.
-    """
+    """Add --pattern and --pattern-text."""
     group = command.add_argument_group("pattern")
     pattern = group.add_mutually_exclusive_group(required=required)
     file, text = "a file with the pattern; - for stdin", "the pattern itself"
@@ -151,7 +146,6 @@ def out_option(command: argparse._ActionsContainer, description: str) -> None:
     """Add --out; `json_option` adds --overwrite.
 
     Args:
-        command: The parser, or a group of its options.
         description: The kinds of files that can be written.
     """
     command.add_argument(

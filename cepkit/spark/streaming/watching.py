@@ -118,9 +118,6 @@ class Watched:
     def last(self, n: int = 5) -> pd.DataFrame:
         """Return the rows of its sink that end last; all of the sink is read.
 
-        Args:
-            n: The number of rows.
-
         Raises:
             StreamError: The sink cannot be read.
         """
