@@ -33,6 +33,7 @@ NAMES = (
     "adapt_distances",
     "several",
     "multi_study",
+    "exercise_answers",
 )
 
 

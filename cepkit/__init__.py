@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from cepkit.spark.session.local import get_session as get_session
     from cepkit.statistics.model import Statistics as Statistics
     from cepkit.teaching.equivalence import equivalent as equivalent
+    from cepkit.teaching.exercises import exercises as exercises
 
 _HOMES = {
     "cepkit.api.aggregating": ("aggregate",),
@@ -74,6 +75,7 @@ _HOMES = {
     "cepkit.spark.session.local": ("get_session",),
     "cepkit.statistics.model": ("Statistics",),
     "cepkit.teaching.equivalence": ("equivalent",),
+    "cepkit.teaching.exercises": ("exercises",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

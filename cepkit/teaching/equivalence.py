@@ -165,7 +165,18 @@ def equivalent(
     for query in queries:
         if query.aggregates:
             raise UnsupportedError("AGG, which asks for aggregates", hint="leave AGG out of both")
-    domains = domains_of(queries)
+    return searched(queries, domains_of(queries), streams, events, seed, progress)
+
+
+def searched(
+    queries: tuple[Query, Query],
+    domains: Domains,
+    streams: int = 5_000,
+    events: int = 7,
+    seed: int = 0,
+    progress: Progress = False,
+) -> Equivalence:
+    """Return what a search of streams from some domains comes to: see `equivalent`."""
     random = Random(seed)  # noqa: S311 - a seed decides, and no secret depends on it
     source, done = drawn(domains, queries, random, events), 0
     best: SmallStream | None = None
