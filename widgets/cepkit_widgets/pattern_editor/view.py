@@ -329,7 +329,7 @@ class PatternEditor(App):
         impatient.daemon = True
         impatient.start()
         try:
-            return tried(query, self._there())
+            return tried(query, self._there(), near=self.owner is not None)
         finally:
             impatient.cancel()
 
