@@ -1,4 +1,4 @@
-"""What the time line of the studio draws besides matches: near misses, and where NOT allows none."""
+"""What the time line of the studio draws besides matches: near misses, and absences."""
 
 from __future__ import annotations
 
@@ -36,6 +36,12 @@ def test_absence_of_several_events_or_of_any_type_has_no_lane():
 def test_near_misses_are_drawn_beside_matches_and_alone():
     studio = ck.studio(STREAM, "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 20 s")
     assert studio.wait()
+    editor = studio.panel("editor")
+    assert editor.trial.misses[0].detail == "a.x < b.x: 5 < 4 fails by 1"
+    assert "near misses" not in studio.html  # none is near the first match
+    for number in range(4):
+        if editor.trial.known.events_of(number)[0] == 3:
+            studio._asked(studio, {"panel": "editor", "do": "choose", "value": number, "n": 1}, [])
     assert "near misses" in studio.html
     studio.write("PATTERN SEQ(A a, B b) WHERE a.x > b.x + 3 WITHIN 20 s")
     assert studio.wait()

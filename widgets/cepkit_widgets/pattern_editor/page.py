@@ -111,7 +111,7 @@ def _text(outlook: EditorOutlook) -> str:
     )
     keys = '<p class="soft">Ctrl+Space: words that may stand here</p>'
     # The element always exists, so that a screen reader announces its changes.
-    hint = f'<div id="{_HINT}" aria-live="polite">{_error(reading)}</div>'
+    hint = f'<div id="{_HINT}" aria-live="polite">{_error(outlook)}</div>'
     return f"{area}{ERROR_PLACE}{hint}{keys}{_words(outlook)}"
 
 
@@ -127,7 +127,8 @@ def _words(outlook: EditorOutlook) -> str:
     )
 
 
-def _error(reading: Reading) -> str:
+def _error(outlook: EditorOutlook) -> str:
+    reading = outlook.reading
     error = reading.error
     if error is None:
         return ""
@@ -135,6 +136,8 @@ def _error(reading: Reading) -> str:
     lines = [f"{place}{error.found}"]
     lines += [f"Expected: {error.expected}"] if error.expected else []
     lines += [f"Hint: {error.hint}"] if error.hint else []
+    if not outlook.alone and reading.written is not None and reading.written.parameters:
+        lines.append("Or choose values in the tab: curve")
     return f'<div class="error">{html_text_lines(chr(10).join(lines))}</div>'
 
 

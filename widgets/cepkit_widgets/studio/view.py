@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import replace
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import ipywidgets
 
 import cepkit as ck
 from cepkit.errors import ArgumentError, CepkitError, LimitError
+from cepkit.files import JSON, write_text
 from cepkit.pattern.builder import Pattern, as_query
 from cepkit.pattern.query import Query
 from cepkit.stream.stream import Stream, check_stream
@@ -21,7 +24,7 @@ from cepkit_widgets.match_browser.view import MatchBrowser
 from cepkit_widgets.pattern_editor.trial import Trial
 from cepkit_widgets.pattern_editor.view import PatternEditor
 from cepkit_widgets.plan_explorer.view import PlanExplorer
-from cepkit_widgets.studio.making import Played, Shown, played, reason
+from cepkit_widgets.studio.making import Played, Shown, curve, hand_over, played, reason
 from cepkit_widgets.studio.page import studio_html
 from cepkit_widgets.studio.state import StudioState, part_of
 
@@ -74,6 +77,7 @@ class Studio(App):
         self._part: tuple[int, int] | None = None
         self._trial: Trial | None = None
         self._lost: tuple[int, ...] = ()
+        self._grids: dict[str, Any] = {}
         self._below = ipywidgets.VBox()
         super().__init__()
         self._box = ipywidgets.VBox([self, self._below])
@@ -180,10 +184,36 @@ class Studio(App):
             self._to(replace(self.state, asked=events[-2:]).at("why not"))
 
     def bind(self, **values: Any) -> None:
-        """Give the parameters of the pattern values."""
+        """Give the parameters of the pattern (`$k`) values."""
+        plain = {n: v if isinstance(v, int | float | str) else f"{v}" for n, v in values.items()}
         with self.moving:
-            self._there().bind(**values)
-            self._to(replace(self.state, values=values))
+            self.state = replace(self.state, values=plain)
+            self._there().bind(**plain)
+
+    def calibrate(self, **grids: Any) -> None:
+        """Open the curve with these values of parameters, as `cepkit.calibrate` takes them."""
+        with self.moving:
+            self._there()
+            self._grids = grids
+            self._made.pop("curve", None)
+            self._to(self.state.at("curve"))
+
+    @property
+    def fragment(self) -> str:
+        """The pattern and the settings, never the data, as the fragment of a URL."""
+        return self.state.fragment
+
+    def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the pattern and the settings, never the data, as JSON: `studio(stream, path)`.
+
+        Args:
+            path: The file, whose name ends in .json.
+            overwrite: Whether to replace a file that exists.
+
+        Raises:
+            FileError: The file exists already, or cannot be written.
+        """
+        return write_text(path, self.state.to_json() + "\n", JSON, overwrite=overwrite)
 
     def wait(self, seconds: float = 30.0) -> bool:
         """Wait until the editor and the open tab are up to date; return whether they are."""
@@ -210,6 +240,12 @@ class Studio(App):
                 self._to(self.state.at(str(value)))
             case "ask":
                 self._to(self.state.asking(int(value)))
+            case "use":
+                made = self.panel("curve")
+                if isinstance(made, Shown):
+                    names = made.value.query.parameters
+                    values = made.value.rows[int(value)].values
+                    self.bind(**dict(zip(names, values, strict=True)))
             case "stop":
                 self.stop()
             case _:
@@ -279,6 +315,10 @@ class Studio(App):
         """Return what makes the content of a tab; it takes long, and holds no lock."""
         editor, stream, state = self._there(), self._stream, self.state
         sample, query, explorer = editor.sample, editor.tried, self._made.get("plan", (0, None))[1]
+        if tab == "curve":
+            written, grids = editor.written, self._grids
+            assert written is not None
+            return lambda: curve(sample, written, grids)
         assert query is not None
         match tab:
             case "matches":
@@ -293,6 +333,9 @@ class Studio(App):
                 return lambda: played(sample, part, query, plan)
             case "why not":
                 return lambda: reason(sample, query, state.asked)
+            case "hand over":
+                code = editor.as_code()
+                return lambda: hand_over(stream, query, code)
             case _:
                 raise ArgumentError(f"there is no tab '{tab}'")
 
@@ -347,6 +390,10 @@ class Studio(App):
                 return query, part, self._plan_key()
             case "why not":
                 return query, self.state.asked
+            case "curve":
+                return query, tuple(self._grids)
+            case "hand over":
+                return query, editor.as_code()
             case _:
                 return (query,)
 
