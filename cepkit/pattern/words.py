@@ -21,6 +21,7 @@ from cepkit.pattern.nodes import (
     Or,
     Seq,
     Structure,
+    absent_in,
     walk,
 )
 from cepkit.pattern.parameters import occurrences_in
@@ -85,8 +86,13 @@ def in_words(query: Query) -> tuple[str, ...]:
             f"{kind.name} means {_with_article(base)} with {_condition(kind.condition)}."
         )
     sentences.append(" ".join([f"A match is {_said(plain.written)}.", *_absences(plain.written)]))
+    absent = absent_in(plain.written)
     for condition in c.conjuncts(plain.where):
         said = _condition(condition)
+        if under_not := sorted(c.variables_of(condition) & absent):
+            named = _all(map(variable_text, under_not))
+            sentences.append(f"Only an event counts as {named} where {said}.")
+            continue
         sentences.append(f"{_capital(said)}." if said.startswith("the ") else f"It holds: {said}.")
     if plain.partition_by:
         names = _all(map(column_text, plain.partition_by))

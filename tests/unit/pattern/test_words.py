@@ -69,6 +69,18 @@ ANY = "Other events may come in between, and every combination that fits is a ma
             ],
         ),
         (
+            "PATTERN SEQ(A a, NOT(B n), C c) WHERE n.x > 4 WITHIN 3 EVENTS EXCLUSIVE",
+            [
+                "A match is an A (a), then a C (c). Between a and c there is no B (n).",
+                "Only an event counts as n where the x of n is greater than 4.",
+                (
+                    "From the first event to the last there are fewer than 3 events, "
+                    "these two included."
+                ),
+                ANY,
+            ],
+        ),
+        (
             "PATTERN OR(SEQ(A a, B b), C c) WITHIN 2 s AGG COUNT GROUP BY k",
             [
                 "A match is either (an A (a), then a B (b)) or a C (c).",

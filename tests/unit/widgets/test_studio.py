@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 
 import pandas as pd
 import pytest
 
 import cepkit as ck
-from cepkit.errors import ArgumentError, PatternError
+from cepkit.errors import ArgumentError, PatternError, StreamError
 from cepkit_widgets import MatchBrowser, PlanExplorer
 from cepkit_widgets.studio.state import StudioState, named, part_of
 
@@ -273,3 +274,44 @@ def test_damaged_state_is_refused(text, tmp_path):
 @pytest.mark.parametrize("fragment", ["#cepkit=", "#cepkit=A", "#cepkit=!!", "#cepkit=eJwDAAAAAAE"])
 def test_damaged_fragment_is_refused(fragment):
     assert isinstance(ck.studio(STREAM, fragment).error, ArgumentError)
+
+
+def test_shared_page_plays_offline_and_has_no_value_that_is_redacted(tmp_path):
+    frame = FRAME.assign(x=[f"value-{n % 7}" for n in range(60)], y=range(60), secret="hidden-word")
+    stream = ck.events(frame, time="ts", type="type", unit="s")
+    pattern = "PATTERN SEQ(A a, NOT(C n), B b) WHERE a.x != b.x AND a.y < b.y WITHIN 9 seconds"
+    studio = opened(pattern, stream)
+    page = studio.save_html(tmp_path / "x.html", redact=["x", "secret"]).read_text()
+    assert "value-" not in page
+    assert "hidden-word" not in page
+    assert "y = 3" in page
+    assert page.count("data-step=") > 3
+    assert "A match is an A (a), then a B (b)." in page
+    assert not re.search(r"(src|href)=.?https?:", page)
+    assert "default-src 'none'" in page
+    for name, why in (("ts", "no column of the time"), ("xx", "no column 'xx'")):
+        with pytest.raises(StreamError, match=why):
+            studio.save_html(tmp_path / "y.html", redact=[name])
+    with pytest.raises(ck.CepkitError, match="exists"):
+        studio.save_html(tmp_path / "x.html")
+
+
+def test_shared_page_has_the_events_around_the_chosen_match(tmp_path):
+    rows = 9_000
+    frame = pd.DataFrame({"ts": range(rows), "type": ["A", *"C" * 2999] * 3, "x": range(rows)})
+    frame.loc[frame.index % 3000 == 5, "type"] = "B"
+    stream = ck.events(frame, time="ts", type="type", unit="s")
+    studio = opened("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 9 s", stream, events=9_000)
+    told(studio, "editor", do="choose", value="2")
+    page = studio.save_html(tmp_path / "x.html").read_text()
+    assert "x = 6005" in page
+    assert not re.search(r"x = 5\b", page)
+    assert "2,000 events" in page
+
+
+def test_page_of_a_pattern_without_matches_is_shared_too(tmp_path):
+    studio = opened("PATTERN SEQ(A a, B b) WHERE a.x > b.x WITHIN 2 seconds")
+    assert "no match among" in studio.save_html(tmp_path / "x.html").read_text()
+    studio.write("PATTERN (")
+    with pytest.raises(PatternError):
+        studio.save_html(tmp_path / "y.html")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -105,10 +106,15 @@ class Around:
 
 
 class Looker:
-    """Computes the details of matches; it reads the stream once."""
+    """Computes the details of matches; it reads the stream once.
 
-    def __init__(self, known: Known) -> None:
-        self._known = known
+    Args:
+        known: The matches.
+        hidden: Attributes that the texts of events leave out.
+    """
+
+    def __init__(self, known: Known, hidden: Sequence[str] = ()) -> None:
+        self._known, self._hidden = known, hidden
         query = known.query
         self._table = EventTable.of(known.columns, query)
         self._inspectors = [
@@ -189,7 +195,9 @@ class Looker:
         lines = [f"{kind}, {self.moment(int(columns.ts[event]))}"]
         at = np.array([event])
         lines += [
-            f"{name} = {value_text(columns.attributes[name].take(at))}" for name in self._known.read
+            f"{name} = {value_text(columns.attributes[name].take(at))}"
+            for name in self._known.read
+            if name not in self._hidden
         ]
         return "\n".join(lines)
 

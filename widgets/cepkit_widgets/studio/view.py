@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
@@ -13,9 +13,10 @@ import ipywidgets
 
 import cepkit as ck
 from cepkit.errors import ArgumentError, CepkitError, LimitError
-from cepkit.files import JSON, write_text
+from cepkit.files import HTML, JSON, write_text
 from cepkit.pattern.builder import Pattern, as_query
 from cepkit.pattern.query import Query
+from cepkit.plan.nodes import Plan
 from cepkit.stream.stream import Stream, check_stream
 from cepkit_widgets.kit.app import App
 from cepkit_widgets.kit.parts import error_note
@@ -26,6 +27,7 @@ from cepkit_widgets.pattern_editor.view import PatternEditor
 from cepkit_widgets.plan_explorer.view import PlanExplorer
 from cepkit_widgets.studio.making import Played, Shown, curve, hand_over, played, reason
 from cepkit_widgets.studio.page import studio_html
+from cepkit_widgets.studio.sharing import shared_page
 from cepkit_widgets.studio.state import StudioState, part_of
 
 _FIRST_PATIENCE = 12.0
@@ -215,6 +217,32 @@ class Studio(App):
         """
         return write_text(path, self.state.to_json() + "\n", JSON, overwrite=overwrite)
 
+    def save_html(
+        self, path: str | PathLike[str], *, redact: Sequence[str] = (), overwrite: bool = False
+    ) -> Path:
+        """Write a page for others: the pattern, matches, the plan and a player, offline.
+
+        It has 2,000 events at most, those around the chosen match, and of them the time, the type,
+        and the columns that the pattern reads.
+
+        Args:
+            path: The HTML file.
+            redact: Columns whose values the page replaces by numbers, equal ones by the same.
+                Constants in the pattern stay.
+            overwrite: Whether to replace a file that exists.
+
+        Raises:
+            PatternError: The text is wrong, or a parameter has no value.
+            StreamError: There is no such column, or it is the time or the type.
+            FileError: The file exists already, or cannot be written.
+        """
+        with self.moving:
+            editor = self._there()
+            sample, query, match = editor.sample, editor.query, self.state.match
+            plan = self._plan()
+        page = shared_page(sample, query, match, plan, redact)
+        return write_text(path, page, HTML, overwrite=overwrite)
+
     def wait(self, seconds: float = 30.0) -> bool:
         """Wait until the editor and the open tab are up to date; return whether they are."""
         if not self._there().wait(seconds):
@@ -314,7 +342,7 @@ class Studio(App):
     def _maker(self, tab: str) -> Callable[[], Any]:
         """Return what makes the content of a tab; it takes long, and holds no lock."""
         editor, stream, state = self._there(), self._stream, self.state
-        sample, query, explorer = editor.sample, editor.tried, self._made.get("plan", (0, None))[1]
+        sample, query = editor.sample, editor.tried
         if tab == "curve":
             written, grids = editor.written, self._grids
             assert written is not None
@@ -329,7 +357,7 @@ class Studio(App):
                 )
             case "steps":
                 part = self._part = part_of(state.match, len(sample.columns(())), self._part)
-                plan = explorer.plan if self._plan_key() is not None else None
+                plan = self._plan()
                 return lambda: played(sample, part, query, plan)
             case "why not":
                 return lambda: reason(sample, query, state.asked)
@@ -367,11 +395,11 @@ class Studio(App):
             else:
                 self._to(self.state)
 
-    def _plan_key(self) -> Hashable:
+    def _plan(self) -> Plan | None:
         """Return the plan that the steps follow; None: rare events first."""
         key, explorer = self._made.get("plan", (None, None))
         mine = isinstance(explorer, PlanExplorer) and key == self._key("plan")
-        return explorer.plan.branches if mine and self.state.planner else None
+        return explorer.plan if mine and self.state.planner else None
 
     def _there(self) -> PatternEditor:
         if self._editor is None:
@@ -387,7 +415,8 @@ class Studio(App):
         match tab:
             case "steps":
                 part = part_of(self.state.match, len(editor.sample.columns(())), self._part)
-                return query, part, self._plan_key()
+                plan = self._plan()
+                return query, part, None if plan is None else plan.branches
             case "why not":
                 return query, self.state.asked
             case "curve":
