@@ -115,6 +115,15 @@ def threads_option(command: argparse._ActionsContainer) -> None:
     )
 
 
+def clock_option(command: argparse._ActionsContainer) -> None:
+    """Add --clock-error."""
+    command.add_argument(
+        "--clock-error",
+        metavar="DURATION",
+        help='how far the clock of an event may be off, as "20 ms", or the column that says it',
+    )
+
+
 def plan_options(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Add --plan, --planner and --statistics, and return their group."""
     group = command.add_argument_group("how to evaluate it; default: by the cheapest plan")

@@ -50,6 +50,9 @@ def match_table(rows: Sequence[dict[str, Any]], query: Query, schema: Schema) ->
         for row in rows
     ]
     _drop_common_date(cells)
+    if rows and isinstance(rows[0].get("certainty"), str):  # of clock_error=
+        head = [*head, "certainty"]
+        cells = [[*cell, row["certainty"]] for cell, row in zip(cells, rows, strict=True)]
     cells = [[cut(cell, _WIDEST) for cell in row] for row in cells]
     return text_table(head, cells, left=0)
 

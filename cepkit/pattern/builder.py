@@ -56,6 +56,7 @@ from cepkit.pattern.query import Query, ResultColumn
 from cepkit.pattern.terms import (
     Term,
     Variable,
+    aggregate_of,
     avg,
     count,
     expression_of,
@@ -196,13 +197,7 @@ class Pattern:
             if isinstance(item, str):
                 items.extend(parse_aggregates(item))
                 continue
-            expression = expression_of(item)
-            if not isinstance(expression, Aggregate):
-                raise PatternError(
-                    f"{shown(item)} is not an aggregate",
-                    expected="count(), or sum_(c.price) and the like",
-                )
-            items.append(expression)
+            items.append(aggregate_of(item))
         return Pattern(replace(self.parts, aggregates=tuple(items)))
 
     @typed

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from weakref import WeakValueDictionary
 
 from cepkit.errors import PatternError
 from cepkit.pattern.aggregates import AGGREGATES, NAMES
 from cepkit.pattern.bound_checks import check_bounds
 from cepkit.pattern.condition_checks import Events, check_condition, check_forms, check_result
-from cepkit.pattern.conditions import Aggregate, Comparison, Literal, conjuncts
+from cepkit.pattern.conditions import (
+    Aggregate,
+    Attribute,
+    Comparison,
+    Literal,
+    ValueAggregate,
+    conjuncts,
+)
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.limits import (
     refuse_too_deep,
@@ -99,7 +107,12 @@ def _check_policies(query: Query) -> None:
 def _check_aggregates(query: Query, names: list[str]) -> None:
     absent = absent_in(query.structure)
     ends = {event.variable for event in ends_of_loops_in(query.structure)}
+    events = Events.of(query.structure)
+    of_values = any(isinstance(each, ValueAggregate) for each in query.aggregates)
     for aggregate in query.aggregates:
+        if isinstance(aggregate, ValueAggregate):
+            _check_argument(aggregate, events)
+            continue
         variable = aggregate.variable
         if variable is None and aggregate.attribute is not None:
             raise PatternError(
@@ -129,6 +142,15 @@ def _check_aggregates(query: Query, names: list[str]) -> None:
                 f"({variable or names[0]}.price)",
                 span=aggregate.span,
             )
+        if of_values and variable in events.repeated:
+            raise PatternError(
+                f"AGG {aggregate_text(aggregate)} of the members of a set, beside aggregates of"
+                " values of matches",
+                expected="either in a query of its own",
+                hint=f"SUM(count({variable})) is the number of members, SUM(sum({variable}.price))"
+                " their sum",
+                span=aggregate.span,
+            )
     if query.aggregates and isinstance(query.window, TimeWindow) and query.window.days is not None:
         raise PatternError(
             f"AGG over WITHIN {window_text(query.window)}, where matches expire by the clock",
@@ -142,18 +164,33 @@ def _check_aggregates(query: Query, names: list[str]) -> None:
         _check_threshold(threshold, query.aggregates)
 
 
+def _check_argument(aggregate: ValueAggregate, events: Events) -> None:
+    """Check that a match has one value of what an aggregate is of."""
+    argument = aggregate.argument
+    refuse_too_deep(argument)
+    check_result(argument, events, "AGG")
+    if isinstance(argument, Attribute) and argument.variable in events.repeated:
+        text = expression_text(argument)
+        raise PatternError(
+            f"AGG {aggregate_text(aggregate)}, where '{argument.variable}' is a set, so each match"
+            " has many values",
+            expected=f"a function of the set, as in max({text}) or count(DISTINCT {text})",
+            span=aggregate.span,
+        )
+
+
 def _check_threshold(threshold: Comparison, aggregates: tuple[Aggregate, ...]) -> None:
     span = threshold.span
     if not aggregates:
         raise PatternError("HAVING without AGG", hint="add AGG COUNT, or drop HAVING", span=span)
     match threshold:
-        case Comparison(_, Aggregate(), Literal(int() | float() as number)):
+        case Comparison(_, Aggregate(), Literal(int() | float() | timedelta() as number)):
             if isinstance(number, bool):
                 raise PatternError("HAVING with a truth value", expected="a number", span=span)
         case _:
             raise PatternError(
                 f"HAVING {expression_text(threshold)}",
-                expected="an aggregate compared with a number, as in COUNT > 10",
+                expected="an aggregate compared with a number or a duration, as in COUNT > 10",
                 span=span,
             )
     if threshold.left not in aggregates:

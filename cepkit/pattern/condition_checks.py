@@ -27,7 +27,7 @@ from cepkit.pattern.nodes import (
     together_in,
 )
 from cepkit.pattern.nodes import walk as walk_structure
-from cepkit.pattern.printer import expression_text
+from cepkit.pattern.printer import aggregate_text, expression_text
 
 _PART = "hour(a.ts), day(a.ts), weekday(a.ts), week(a.ts), month(a.ts) ... are parts of a time"
 _PRESENT = "a pattern knows no present: give the time, as TIMESTAMP '2024-05-01 09:30:00'"
@@ -159,15 +159,15 @@ def check_condition(condition: c.Expression, events: Events) -> None:
                 _check_variable(node, variable, events)
                 mentioned.add(variable)
             case c.Aggregate():
-                raise PatternError(f"{node.function}() of nothing", span=node.span)
+                raise _of_no_set(node)
             case c.Call(_, arguments):
                 _check_call(node, len(arguments))
     _check_together(condition, mentioned, events)
     _check_neighbours(condition, mentioned, events)
 
 
-def check_result(value: c.Expression, events: Events) -> None:
-    """Check the value of a RETURN column.
+def check_result(value: c.Expression, events: Events, clause: str = "RETURN") -> None:
+    """Check the value of a RETURN column, or of an aggregate.
 
     Raises:
         PatternError: The value means nothing, or a match has several.
@@ -183,7 +183,7 @@ def check_result(value: c.Expression, events: Events) -> None:
                 if variable in events.absent:
                     place = "after UNTIL" if variable in events.until else "under NOT"
                     raise PatternError(
-                        f"RETURN of '{variable}', which is {place}",
+                        f"{clause} of '{variable}', which is {place}",
                         expected="an event that matches have",
                         span=node.span,
                     )
@@ -191,16 +191,26 @@ def check_result(value: c.Expression, events: Events) -> None:
                     _check_whole_set(node, value)
                 if c.set_of_members(node) is not None:
                     raise PatternError(
-                        f"RETURN of {expression_text(node)}, a value of each member of a set",
+                        f"{clause} of {expression_text(node)}, a value of each member of a set",
                         expected="one value for a match",
                         span=node.span,
                     )
                 mentioned.add(variable)
             case c.Aggregate():
-                raise PatternError(f"{node.function}() of nothing", span=node.span)
+                raise _of_no_set(node)
             case c.Call(_, arguments):
                 _check_call(node, len(arguments))
     _check_together(value, mentioned, events, "value")
+
+
+def _of_no_set(node: c.Aggregate) -> PatternError:
+    if not isinstance(node, c.ValueAggregate):
+        return PatternError(f"{node.function}() of nothing", span=node.span)
+    return PatternError(
+        f"{aggregate_text(node)}, which is of many matches",
+        expected=f"AGG {aggregate_text(node)}, or a function of one set, as in sum(b.price)",
+        span=node.span,
+    )
 
 
 def _check_neighbours(condition: c.Expression, mentioned: set[str], events: Events) -> None:

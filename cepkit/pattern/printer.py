@@ -251,6 +251,12 @@ def _function_text(function: str, members: str) -> str:
 
 def aggregate_text(aggregate: c.Aggregate) -> str:
     """Return `aggregate` as AGG writes it."""
+    if isinstance(aggregate, c.ValueAggregate):
+        argument = expression_text(aggregate.argument)
+        if aggregate.function == c.DISTINCT:
+            return f"COUNT(DISTINCT {argument})"
+        share = "" if aggregate.share is None else f", {aggregate.share!r}"
+        return f"{aggregate.function.upper()}({argument}{share})"
     if aggregate.variable is None:
         return aggregate.function.upper()
     return f"{aggregate.function.upper()}({_reference_text(aggregate)})"

@@ -27,7 +27,7 @@ from cepkit.stream.columns import Column, EventColumns
 from cepkit.stream.reading.arrow import integers
 from cepkit.stream.schema import Schema, time_zone
 
-_COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
+COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt, "<=": operator.le, "=": operator.eq,
     "!=": operator.ne, ">=": operator.ge, ">": operator.gt,
 }  # fmt: skip
@@ -107,7 +107,7 @@ def kept(rows: dict[str, Values], having: Sequence[Comparison]) -> dict[str, Val
     for threshold in having:
         assert isinstance(threshold.left, Aggregate)
         assert isinstance(threshold.right, Literal)
-        compare, number = _COMPARED[threshold.operator], threshold.right.value
+        compare, number = COMPARED[threshold.operator], threshold.right.value
         values = rows[column_of(threshold.left)]
         # Python compares integers of any size with floats exactly.
         listed = values if isinstance(values, list) else values.to_pylist()

@@ -122,7 +122,7 @@ def aggregate_fetched(
     batch_frame(stream)
     prepared = prepare(stream, query, functions, way_of(query, method), emit, plan)
     rows = Here(
-        RowsHere(part, prepared, method), prepared.output, stream.source.sparkSession, workers
+        RowsHere.of(part, prepared, method), prepared.output, stream.source.sparkSession, workers
     )
     route = f"computed in this process, where the events were {origin_of(part)}"
     return aggregates_frame(rows, prepared, prepared.method, prepared.reason, route)
