@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cepkit.diagnosis.findings import Binding
-from cepkit.diagnosis.result import NearMiss, WhyNot
+from cepkit.diagnosis.result import NearMiss
 from cepkit.diagnosis.words import duration_text
 from cepkit.errors import CepkitError
 from cepkit.figures.diagrams.pictures import pictures
@@ -21,7 +21,6 @@ from cepkit.printing import html_text
 from cepkit.tables import count_text
 from cepkit_widgets.kit.parts import (
     ERROR_PLACE,
-    Cell,
     Suggestions,
     button,
     code_block,
@@ -29,9 +28,9 @@ from cepkit_widgets.kit.parts import (
     error_note,
     html_text_lines,
     progress_bar,
-    table,
     two_panes,
 )
+from cepkit_widgets.matches.answer import answer_html
 from cepkit_widgets.matches.bars import Band, Bar, lanes_of
 from cepkit_widgets.matches.known import Ints, KnownMatches
 from cepkit_widgets.matches.look import Looker
@@ -175,7 +174,7 @@ def _trial(outlook: EditorOutlook, room: float) -> str:
         if trial.known is not None and (trial.size or trial.misses):
             content += _lanes(trial, outlook, room)
         if trial.why is not None:
-            content += _why(trial.why)
+            content += answer_html(trial.why)
     return (
         f'<div class="bar apart"><h4>On {sample}</h4><span class="soft">{state}</span></div>'
         f'<div class="{"stale" if stale else ""}">{content}</div>'
@@ -276,45 +275,6 @@ def _marks(known: KnownMatches, binding: Binding, start: int) -> tuple[tuple[flo
         for event in events
     ]
     return tuple(sorted(marks))
-
-
-def _why(why: WhyNot) -> str:
-    rows: list[list[str | Cell]] = []
-    several = len({row.branch for row in why.funnel}) > 1
-    emptied = []
-    for row in why.funnel:
-        if not row.after and row.removed:
-            emptied.append(len(rows))
-        step = row.variable or "NOT"
-        rows.append(
-            [
-                f"{row.branch}: {step}" if several else step,
-                Cell(html_text(row.text), "wide"),
-                f"{row.before:,}",
-                f"{row.after:,}",
-                "" if row.alone is None else f"{row.alone:,}",
-            ]
-        )
-    misses = "".join(
-        "<li>"
-        + html_text(f"{', '.join(f'{e.variable} = {e.name}' for e in miss.events)}: {miss.detail}")
-        + "</li>"
-        for miss in why.near_misses
-    )
-    nearest = f'<p class="soft">nearest to a match:</p><ul>{misses}</ul>' if misses else ""
-    notes = "".join(f'<p class="soft">{html_text(note)}</p>' for note in why.notes)
-    return (
-        f"<p>{html_text(why.reason)}</p>"
-        + table(
-            "partial matches that pass each requirement; the first that none passes is marked",
-            ["step", "requirement", "before", "after", "removed by this alone"],
-            rows,
-            numbers=(2, 3, 4),
-            chosen=emptied,
-        )
-        + nearest
-        + notes
-    )
 
 
 def _run(outlook: EditorOutlook) -> str:

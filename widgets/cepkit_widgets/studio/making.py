@@ -17,6 +17,7 @@ from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.stream.stream import Stream
 from cepkit.tables import number
 from cepkit_widgets.kit.parts import Cell, button, code_block, scrolling, table
+from cepkit_widgets.matches.answer import answer_html
 from cepkit_widgets.player.view import PlayerWidget
 from cepkit_widgets.studio.handing import handed
 from cepkit_widgets.studio.state import named
@@ -99,7 +100,7 @@ def reason(sample: Stream, query: Query, asked: tuple[int, ...]) -> Shown:
     hint = (
         '<p class="soft">Choose an event on the time line, or two, to ask why it is no match.</p>'
     )
-    return Shown(f"{hint}{picture}{scrolling('the answer', answer._repr_html_())}", answer)
+    return Shown(f"{hint}{picture}{answer_html(answer)}", answer)
 
 
 def curve(sample: Stream, query: Query, grids: Mapping[str, Any]) -> Shown:
