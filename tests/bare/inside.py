@@ -100,6 +100,7 @@ def _run_python(source: Any, frame: Any) -> int:
             ck.draw(ck.profile(stream)),
             ck.draw(trace),
         ),
+        "exercises": lambda: str(ck.exercises()["count-1"].check(1)),
         "equivalent": lambda: str(ck.equivalent(PATTERN, OTHER)),
         "events": lambda: str(stream),
         "from_match_recognize": lambda: ck.from_match_recognize(ROWS, frame).to_pandas(),

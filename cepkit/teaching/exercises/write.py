@@ -60,8 +60,8 @@ _SENTENCES = (
     ),
     (
         (
-            "every {A}, then two or three {B}s, then one {C}, all within {n} minutes; each choice of "
-            "the {B}s is a match of its own"
+            "every {A}, then two or three {B}s, then one {C}, all within {n} minutes; each choice "
+            "of the {B}s is a match of its own"
         ),
         "SEQ({A} a, KL({B} b){{2,3}}, {C} c) WITHIN {n} minutes",
     ),

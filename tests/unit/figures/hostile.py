@@ -54,6 +54,7 @@ from cepkit.statistics.model import Statistics
 from cepkit.statistics.summary import StreamSummary
 from cepkit.stream.stream import Stream
 from cepkit.teaching.equivalence import Equivalence
+from cepkit.teaching.exercises import Exercise, Exercises, Marked
 from cepkit.tracing import AdaptedTrace, CounterTrace, MechanismTrace
 from cepkit.tracing.comparison import TraceComparison
 from cepkit.tracing.mechanisms import Steps
@@ -438,6 +439,9 @@ SHOWN: dict[type, Callable[[], Any]] = {
     WhatIf: rates_asked,
     Calibration: calibration,
     Equivalence: equivalence,
+    Exercises: lambda: ck.exercises(EVIL),
+    Exercise: lambda: replace(ck.exercises()[0], task=EVIL, pattern=EVIL, answers=EVIL),
+    Marked: lambda: Marked(False, EVIL, equivalence()),
     Explanation: explanation,
     Validity: validity,
     PlansInForce: lambda: adapted().plans,
