@@ -30,7 +30,12 @@ def detect_several(arguments: argparse.Namespace, queries: Mapping[str, Query]) 
     _refuse(
         arguments,
         queries,
-        {"plan": "--plan", "planner": "--planner", "clock_error": "--clock-error"},
+        {
+            "plan": "--plan",
+            "planner": "--planner",
+            "clock_error": "--clock-error",
+            "sample": "--sample",
+        },  # fmt: skip
     )
     if arguments.stream:
         detect_in_folder(arguments, dict(queries), None)
