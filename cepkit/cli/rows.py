@@ -21,7 +21,6 @@ def first_rows(matches: Any, n: int) -> list[dict[str, Any]]:
 
     Args:
         matches: The result of `detect`, local or from Spark.
-        n: How many at most.
     """
     if hasattr(matches, "batches"):
         rows: list[dict[str, Any]] = []
