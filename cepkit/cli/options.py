@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 
 from cepkit.cli.durations import DURATION_FORMS
-from cepkit.stream.schema import TIES
+from cepkit.stream.schema import TIES, UNIT_NAMES
 
 CSV_OPTIONS = {
     "sep": "what separates the fields of a CSV file, as ';', or tab; default: a comma",
@@ -68,8 +68,8 @@ def stream_options(command: argparse.ArgumentParser, *, required: bool = True) -
     )
     events.add_argument(
         "--unit",
-        help="the unit of numeric times since 1970: s, ms, us, ns, min, h, d; or filetime, that of"
-        " Windows",
+        metavar=f"{{{','.join((*UNIT_NAMES, 'filetime'))}}}",
+        help="the unit of numeric times since 1970; filetime is that of Windows",
     )
     for name, what in CSV_OPTIONS.items():
         metavar = "TEXT" if name == "time-format" else "NAME" if name == "encoding" else "CHAR"

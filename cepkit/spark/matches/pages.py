@@ -62,7 +62,7 @@ class MatchPages:
         query: The query without RETURN, because the browser shows events.
         schema: How the rows of the events are read.
         names: The columns of an event.
-        timed: Whether times are timestamps instead of numbers.
+        timed: Whether times are timestamps, or texts of them, instead of numbers.
         progress: Whether long work shows a bar.
     """
 
@@ -79,7 +79,7 @@ class MatchPages:
         self._matches = matches
         self._stream = replace(stream, schema=replace(stream.schema, columns=self.schema.columns))
         kind = stream.source.schema.fields[stream.column_names.index(self.schema.time)].dataType
-        self.timed = isinstance(kind, t.TimestampType | t.TimestampNTZType)
+        self.timed = not isinstance(kind, t.NumericType)
         # Use it unchanged if it has all columns: the user may have cached it.
         as_it_is = not read and not matches.query.returned
         self._found: DataFrame = matches.select("*") if as_it_is else self._detected(self.query)

@@ -376,6 +376,7 @@ _BY_HAND: dict[str, Callable[[], Drawn]] = {
     "tradeoff": _each(tradeoff),
     "what-if": _each(rates_asked),
     "calibration": _each(calibration),
+    "equivalence": _each(equivalence),
     "explanation": _each(explanation),
     "validity": _each(validity),
     "plans in force": lambda: iter(
