@@ -19,12 +19,13 @@ import pyarrow as pa
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.slices.candidates import Owned
-from cepkit.columnar.slices.clocks import numbered, readings
 from cepkit.columnar.slices.cutting import (
     SLICE_ROWS,
     WINDOWS_PER_SLICE,
     cutting_clock,
     looks_ahead,
+    numbered,
+    readings,
     slices,
 )
 from cepkit.memory import free_memory
@@ -36,9 +37,8 @@ from cepkit.planners.choose import plan_in_pieces
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.coded import decoded
 from cepkit.stream.columns import Dropped, EventColumns, LazyRows
-from cepkit.stream.reading.file_parts import FileParts
+from cepkit.stream.reading.file_parts import FileParts, sampled_events
 from cepkit.stream.reading.ingest import event_columns
-from cepkit.stream.reading.sampled import sampled_events
 from cepkit.stream.stream import Stream
 from cepkit.threads import number_of_threads
 

@@ -47,8 +47,7 @@ from itertools import combinations
 from typing import assert_never
 
 from cepkit.costs.key_classes import KeyClass, key_classes, linked_by_equality
-from cepkit.costs.ordering import Factorial, share_factorials
-from cepkit.costs.set_functions import SetFunction
+from cepkit.costs.set_functions import Factorial, SetFunction, share_factorials
 from cepkit.pattern.conditions import variables_of
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.numbers import next_in, set_of_neighbours
@@ -254,7 +253,7 @@ class Expectation:
 
     @cached_property
     def factorials(self) -> tuple[Factorial, ...]:
-        """The share of the orderings that the branch allows: see ordering.py."""
+        """The share of the orderings that the branch allows: see set_functions.py."""
         return share_factorials(self.branch.variables, self.branch.order)
 
     @cached_property

@@ -19,9 +19,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from cepkit.costs.contract import BranchCost, WaitCost
-from cepkit.costs.ordering import share_factorials
 from cepkit.costs.partial_matches import alive
-from cepkit.costs.set_functions import SetFunction
+from cepkit.costs.set_functions import SetFunction, share_factorials
 from cepkit.errors import PlanError
 from cepkit.pattern.normal_form import Branch
 from cepkit.statistics.model import Statistics

@@ -29,9 +29,8 @@ from cepkit.errors import StreamError
 from cepkit.spark.cells.keys import Key
 from cepkit.spark.passes.rows import StreamRows
 from cepkit.spark.streaming.bucket import Bucket, Found, Held
-from cepkit.spark.streaming.identity import Identity
 from cepkit.spark.streaming.pieces import PIECES, Packing, bucket_labels, read_pieces
-from cepkit.spark.streaming.state import from_bytes, to_bytes
+from cepkit.spark.streaming.state import Identity, from_bytes, to_bytes
 from cepkit.stream.stream import Stream
 
 KINDS = ("match", "timed-out", "row", "late", "ahead", "no-time", "no-type", "events", "looked")
