@@ -31,7 +31,6 @@ class Layout:
     Attributes:
         slots: The place of each variable in a binding.
         width: The number of places of a binding.
-        sets: The variables of sets.
         attributes: The place of each attribute in an event's values.
         kinds: The kind of each attribute.
     """

@@ -21,10 +21,8 @@ class Subject:
     """A query, or several by their names.
 
     Attributes:
-        queries: The queries.
         names: The name of each; empty for a single query.
         clauses: The clauses of each, with their places in `text`.
-        text: The text of all queries.
         attributes: The attributes that they read.
     """
 

@@ -85,7 +85,6 @@ class PartRun:
     """The end of a slice's run.
 
     Attributes:
-        part: The slice.
         plan: Its own plan; None for the query's.
         query: The compiled query that it ran.
         counters: Its work.

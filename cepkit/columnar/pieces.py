@@ -57,7 +57,6 @@ class Cut:
     Attributes:
         window: The most between two events of a match, by the clock.
         reach: How far a piece sees beyond the events that it owns.
-        clock: The clock.
         counting: The branches that count events; empty if none does.
         least: The least events of a piece; None: as many as of a slice in memory.
         types: The types of the events that are read; None for any.

@@ -117,7 +117,6 @@ class Expectation:
     """The expected numbers of one branch, from `Expectation.of`.
 
     Attributes:
-        branch: The branch.
         window_seconds: W; for a window in events, the time in which that many events are expected;
             without a window, the span of the stream.
         span_seconds: The length of the stream of the statistics.

@@ -53,11 +53,7 @@ NOTHING_KNOWN = OutputProfile()
 
 @dataclass(frozen=True)
 class Latency:
-    """The cost model that counts the candidates examined after the last event of a match.
-
-    Attributes:
-        output: The output profile.
-    """
+    """The cost model that counts the candidates examined after the last event of a match."""
 
     output: OutputProfile = NOTHING_KNOWN
     name: str = "latency"

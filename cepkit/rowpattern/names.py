@@ -78,7 +78,6 @@ class NameBinder:
     Attributes:
         names: The columns of the table.
         members: For each variable and SUBSET its variables.
-        place: The clause.
         variable: In DEFINE, the variable of the condition.
     """
 

@@ -36,7 +36,6 @@ class Instructions:
     """Instructions; a choice and an anchor only continue at earlier instructions.
 
     Attributes:
-        kinds: The kind of each instruction.
         first: The next instruction.
         second: For a choice, the other next instruction.
         variables: For a row, the number of its variable.

@@ -58,7 +58,6 @@ class Here:
 
     Attributes:
         rows: The rows.
-        columns: Their columns in Spark.
         session: Spark's session.
         workers: Makes the same rows, found by workers.
     """

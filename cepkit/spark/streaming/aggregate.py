@@ -57,7 +57,6 @@ class AggregateSearch:
         rows: The columns of the rows.
         reach: The events that it must see.
         at_any_time: Whether expiries have rows.
-        kind: The kind of the rows.
     """
 
     sink: AggregatesSink

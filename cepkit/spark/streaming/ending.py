@@ -89,7 +89,6 @@ class Finishing:
     """The rows that are left in the states of buckets.
 
     Attributes:
-        bucket: The searches over the events of a bucket.
         identity: The identity of the query that the states belong to.
         numbers: The number of each bucket by its label.
     """

@@ -63,7 +63,6 @@ class Stepping:
     Spark unpickles one for each task.
 
     Attributes:
-        bucket: The searches over the events of a bucket.
         identity: The identity of the query that the state belongs to.
         numbers: The number of each bucket by its label.
         delay: By how much the watermark is behind the latest event, in milliseconds.
@@ -170,7 +169,6 @@ class Live:
     """A streaming query, ready to run.
 
     Attributes:
-        bucket: The searches over the events of a bucket.
         identity: The identity of the query that the state belongs to.
         key: The key that is hashed; None: there is one bucket, or slices of time.
         buckets: The number of buckets.

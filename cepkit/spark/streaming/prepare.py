@@ -49,7 +49,6 @@ class Prepared:
     """Queries made ready.
 
     Attributes:
-        bucket: The searches over the events of a bucket.
         key: The key that the events of a match share; its hash decides their bucket.
         table: The columns of the rows of all queries.
         output: The same, in Spark.

@@ -101,12 +101,9 @@ class FileParts:
     """The parts of Parquet files.
 
     Attributes:
-        path: The files.
         schema: The roles of the columns.
         stored: The columns of the files.
         groups: The parts in the order of rows.
-        footers: The footer of each file.
-        mark: The mark of the files.
     """
 
     path: Path
