@@ -194,7 +194,6 @@ class Scope:
     """The events in scope of partial matches: one range of rows for each partial match.
 
     Attributes:
-        variable: The variable of the events.
         bound: The events of the partial matches.
         rows: The rows that the ranges refer to.
         begins: The begin of each range.
