@@ -48,6 +48,7 @@ def evaluate(expression: Expression, leaf: Leaves) -> Any:
             return _tried(expression, lambda: cast_column(inner, TYPES[kind]), (inner,))
         case Call(name, arguments):
             values = [evaluate(argument, leaf) for argument in arguments]
+            _check_zones(expression, values)
             return _tried(expression, lambda: _applied(name, values), values)
         case Here() | RowValue() | Fold() | MatchNumber():
             return leaf(expression)
@@ -75,6 +76,19 @@ def _applied(name: str, values: list[Any]) -> Any:
             for value, null in zip(values, empty, strict=True)
         ]
     return operation.columns(*values)
+
+
+def _check_zones(expression: Call, values: list[Any]) -> None:
+    """Refuse a time with a zone beside one without, which are no moments of one clock."""
+    times = [value.type for value in values if pa.types.is_timestamp(value.type)]
+    zones = sorted({kind.tz for kind in times if kind.tz is not None})
+    if zones and any(kind.tz is None for kind in times):
+        raise PatternError(
+            f"a time without a zone beside one in {zones[0]}",
+            expected="both with a zone, as in TIMESTAMP '2024-05-01 09:30:00+00:00'",
+            hint=f"frame['t'].dt.tz_localize('{zones[0]}') gives a column a zone",
+            span=expression.span,
+        )
 
 
 def _tried(expression: Call | Cast, compute: Callable[[], Any], values: Any) -> Any:
