@@ -52,13 +52,7 @@ class Event:
 
 
 def events_of(columns: EventColumns, query: Query, names: Sequence[str]) -> Iterator[Event]:
-    """Yield the events of a stream in stream order.
-
-    Args:
-        columns: The stream.
-        query: The query, with its partition and window.
-        names: The attributes for `Event.values`.
-    """
+    """Yield the events of a stream in stream order."""
     arrivals = columns.arrival()
     key_columns = [_values(columns.attributes[name]) for name in query.partition_by]
     keys: list[tuple[Hashable, ...]] = [()] * len(columns)

@@ -85,8 +85,6 @@ def joint(
     """Return the branches of several queries with the nodes that they share, owners first.
 
     Args:
-        queries: The queries.
-        plans: The plan of each.
         pools: For each branch of each query its pool, from a shared plan; None: one for all.
         mode: "order" to share common prefixes, "tree" to share subtrees.
     """

@@ -73,7 +73,6 @@ class Detector:
         reached: The row up to which a sliced stream has been searched.
 
     Args:
-        query: The compiled query.
         slice_rows: Events of a slice; None: chosen from the window.
         plans: Chooses the plan of each slice; None: the plan of `query`. Unused under
             skip-till-next-match.
@@ -154,10 +153,6 @@ class Detector:
         self, columns: EventColumns, owned: Owned = EVERYTHING
     ) -> Iterator[tuple[int, Block]]:
         """Yield like `matches`, but only the number of sets if nothing depends on the sets.
-
-        Args:
-            columns: As for `matches`.
-            owned: As for `matches`.
 
         Raises:
             LimitError: It would have to try too many sets.

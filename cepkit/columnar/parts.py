@@ -126,7 +126,6 @@ def run_parts(
     """Yield branch numbers and what is made of matches, and after each slice its run.
 
     Args:
-        query: The compiled query.
         columns: A stream, or a part of it.
         owned: The matches that are the part's own.
         choice: Which sets of each Kleene variable are wanted.
@@ -224,7 +223,6 @@ def parts_of(
     """Yield the slices of a stream, or of a part of it.
 
     Args:
-        programs: The branches of the query.
         owned: The matches that are the part's own.
         slice_rows: Events of a slice; None: chosen from the window.
         least: The least events of a slice, if `slice_rows` is None.
@@ -264,10 +262,6 @@ def partitions_of(query: CompiledQuery, columns: EventColumns) -> Iterator[Part]
     """Return parts with some partitions each, where there is no window that can cut.
 
     To deal the events out takes about as long as to search them where there is little to do.
-
-    Args:
-        query: The compiled query.
-        columns: The whole stream.
 
     Returns:
         The parts; None if slices serve, there are no partitions, or it does not pay.

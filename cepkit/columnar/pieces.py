@@ -89,13 +89,7 @@ def cut_of(query: CompiledQuery, slice_rows: int | None = None) -> Cut | None:
 def large_parts(
     stream: Stream, query: CompiledQuery, attributes: Iterable[str]
 ) -> tuple[FileParts, Cut] | None:
-    """Return the files of a stream and how they are cut, if it is better read in pieces.
-
-    Args:
-        stream: A stream.
-        query: What looks for matches in it.
-        attributes: The columns to read.
-    """
+    """Return the files of a stream and how they are cut, if it is better read in pieces."""
     parts, cut = stream.parts(attributes), cut_of(query)
     if parts is None or cut is None:
         return None
@@ -112,7 +106,6 @@ def plan_of_parts(stream: Stream, query: Query) -> Plan | None:
     """Return the plan for a query over a stream that is better read in pieces; None if it is not.
 
     Args:
-        stream: A stream.
         query: The query, whose evaluation depends on an order.
     """
     sampled = sample_of(stream, query)
@@ -174,8 +167,6 @@ class Pieces:
     """The pieces of a stream.
 
     Args:
-        parts: The files.
-        cut: How they are cut.
         attributes: The columns that conditions read.
         carried: The columns of the output; the time at least.
 

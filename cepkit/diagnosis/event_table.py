@@ -153,7 +153,6 @@ class EventTable:
         """Return the function by which `evaluation` reads the values of combinations.
 
         Args:
-            rows: The events.
             sets: The events of Kleene variables, for functions of sets; without them a set is
                 the one event that its variable has in `rows`. If a function is about earlier
                 members, the members in `rows` must have such.
@@ -237,8 +236,6 @@ def pairs(
     """Yield all pairs of a row and a number in its range, some at a time.
 
     Args:
-        begin: The begin of each row's range.
-        end: The end of each row's range.
         groups: The group of each row, ascending; the rows of a group stay together. None: each
             row is a group.
         most: The number of pairs at a time, more if one group has more.

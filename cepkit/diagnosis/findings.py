@@ -53,12 +53,7 @@ class Finding:
 
 
 class Inspector:
-    """Checks the requirements of one branch on single combinations.
-
-    Args:
-        measures: The measures of the branch.
-        name: Returns the name of an event.
-    """
+    """Checks the requirements of one branch on single combinations."""
 
     def __init__(self, measures: Measures, name: Callable[[int], str]) -> None:
         self.measures = measures

@@ -34,9 +34,7 @@ def bound_condition(
     """Return a bound as a condition; where the order leaves it open, either event may be later.
 
     Args:
-        bound: The bound.
         order: Pairs of variables; the first is strictly before the second.
-        repeated: The variables of sets.
         runs: The variables of sets that take every event that fits.
     """
     first, last, window, span = bound.first, bound.last, bound.window, bound.span

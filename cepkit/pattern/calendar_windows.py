@@ -41,7 +41,6 @@ def calendar_bounds(structure: Structure, window: Window | None) -> tuple[StepBo
 
     Args:
         structure: With its groups unrolled.
-        window: The window of the pattern.
     """
     if not isinstance(window, TimeWindow) or window.days is None:
         return ()

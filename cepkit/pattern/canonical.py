@@ -100,7 +100,6 @@ def canonical(
     """Return a sub-pattern of a branch, and the variables at its positions.
 
     Args:
-        branch: The branch.
         variables: Some of its variables, with those under NOT that belong to the sub-pattern
             (`plan.negation` knows on which variables a NOT depends); None for all.
     """

@@ -113,7 +113,6 @@ class Choice:
 
         Args:
             about: The conditions of this choice, and the variables of whole sets in each.
-            bounds: The bounds of the query.
         """
         positive = {event.variable for event in self.positive}
         for absent in filter(is_implied, self.negated):
@@ -141,7 +140,6 @@ class Choice:
 
         Args:
             absent: The event, which must be absent.
-            beside: Its place beside the set.
             conditions: The conditions on the set and the events before it.
             bounds: The bounds from an event before the set, or its first member, to its last.
         """
@@ -171,7 +169,6 @@ class Choice:
         """Return whether a condition over some variables of this choice counts in it.
 
         Args:
-            variables: The variables.
             left_out: The variables that a greedy OPT leaves out here. None of them may be there, as
                 under NOT, so a condition over two such events is about neither.
         """
@@ -198,7 +195,6 @@ def choices_of(structure: Structure, names: Names) -> tuple[Choice, ...]:
     """Return the choices at the ORs of a structure.
 
     Args:
-        structure: The structure.
         names: The names of the absences that FIRST and GREEDY imply.
     """
     match structure:
@@ -263,10 +259,6 @@ def _choice_of_set(node: Kleene, names: Names) -> Choice:
 
 def of_one_member(condition: Expression, variable: str) -> Expression | None:
     """Return a condition on a set for a single event in its place.
-
-    Args:
-        condition: The condition.
-        variable: The variable of the set.
 
     Returns:
         The condition; None if a single member does not decide it.

@@ -38,7 +38,6 @@ def next_condition(event: Event, before: Sequence[str], repeated: Collection[str
     Args:
         event: The event; for a set its first member.
         before: The variables of the others; for a set its last member.
-        repeated: The variables of sets.
     """
     own: Expression = Attribute(event.variable, NUMBER_BEFORE, event.span)
     if event.variable in repeated:

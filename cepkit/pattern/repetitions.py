@@ -58,12 +58,7 @@ def in_first(groups: Sequence[Group]) -> dict[str, str]:
 
 
 class Repetitions:
-    """The groups of one choice, with the names of their variables.
-
-    Args:
-        groups: All groups of a query.
-        names: The variables of the choice.
-    """
+    """The groups of one choice, with the names of their variables."""
 
     def __init__(self, groups: Sequence[Group], names: Collection[str]) -> None:
         self._names: dict[str, tuple[str, ...]] = {}

@@ -179,7 +179,6 @@ def _check_what_follows(structure: Structure, *, follows: bool) -> bool:
     """Refuse FIRST and NEXT where a match may have no event before them.
 
     Args:
-        structure: A part of the pattern.
         follows: Whether a match always has an event before this part.
 
     Returns:

@@ -30,7 +30,6 @@ class Lifetimes:
     """Computes when matches expire.
 
     Args:
-        window: Of the query.
         partition_by: Inside which partitions a window in events counts.
         columns: The stream; the whole stream for a window in events.
     """

@@ -195,8 +195,6 @@ def shareable(
     """Return the sequences that may share, by number, and why the other queries cannot.
 
     Args:
-        ways: How each query is aggregated.
-        functions: For each query the columns of aggregates, by name.
         method: One of `METHODS`.
     """
     sequences: dict[int, EventSequence] = {}
@@ -247,11 +245,8 @@ def plan_sharing(
     """Return the sharing plan of the queries.
 
     Args:
-        names: The names of all queries.
-        sequences: The queries that may share, by number.
         functions: Of all queries the columns of aggregates, by name.
         reasons: Why the others cannot share; reasons of further queries are added.
-        rates_of: Returns the rates of events.
         share: One of `SHARES`, or a plan.
 
     Raises:

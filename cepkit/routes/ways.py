@@ -67,9 +67,6 @@ def aggregate_sequence(
 ) -> tuple[Moments, npt.NDArray[np.int32], Method, str | None]:
     """Aggregate by A-Seq.
 
-    Args:
-        method: The method; None: chosen.
-
     Returns:
         The rows, an event of each group, the method, and why it was chosen if it was.
     """

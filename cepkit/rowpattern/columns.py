@@ -33,7 +33,6 @@ def evaluate(expression: Expression, leaf: Leaves) -> Any:
     """Return an expression as an Arrow array, or as a scalar if it is constant.
 
     Args:
-        expression: The expression.
         leaf: Returns the array of a leaf: of `Here`, or of a bound leaf.
 
     Raises:

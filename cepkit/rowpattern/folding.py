@@ -156,9 +156,7 @@ class Running:
         """Return an aggregate of no rows.
 
         Args:
-            name: The name of the aggregate.
             columns: For each argument a function for its value in a row.
-            distinct: Whether equal values count once.
         """
         match columns:
             case ():

@@ -106,7 +106,6 @@ class Mapping:
         """Return what a leaf can read later of the present rows: a key, and a function for it.
 
         Args:
-            leaf: A leaf of a condition.
             own: The variable of the condition; its row will be the last.
         """
         if isinstance(leaf, MatchNumber):

@@ -174,7 +174,6 @@ class _Writer:
         """Emit a part for both kinds of paths to it.
 
         Args:
-            part: The part.
             empty: The next instruction if the part takes no row.
             taken: The next instruction if it takes one.
         """
@@ -208,10 +207,6 @@ def may_be_empty(part: RowPattern) -> bool:
 
 def compile_pattern(pattern: RowPattern, variables: tuple[str, ...]) -> Instructions:
     """Return the instructions of a pattern.
-
-    Args:
-        pattern: The pattern.
-        variables: The variables by their numbers.
 
     Raises:
         PatternError: There are too many instructions.

@@ -81,7 +81,6 @@ def most_frequent(
     """Return the most frequent keys; among equally frequent ones the least values win.
 
     Args:
-        columns: The values of each key, one column an attribute.
         numbers: The events of each key; keys without events are left out.
     """
     rows = np.flatnonzero(numbers)

@@ -59,7 +59,6 @@ def links_of(branch: Branch, kinds: Mapping[str, Kind]) -> dict[frozenset[str], 
     """Return the links between the variables of a branch, also of those under NOT.
 
     Args:
-        branch: The branch.
         kinds: The kinds of the attributes that the conditions read. Values that need a conversion
             before a comparison, as a time and a text, make no key.
     """

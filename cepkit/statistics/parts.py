@@ -140,12 +140,7 @@ class StreamCounter:
     def representatives(
         self, columns: EventColumns, weighted: Weighted | None = None
     ) -> Iterator[tuple[int, Rows, Counts]]:
-        """Yield for each key its number, an event of each value and type, and how many there are.
-
-        Args:
-            columns: The events.
-            weighted: What they represent; None: each itself, by every key.
-        """
+        """Yield for each key its number, an event of each value and type, and their number."""
         for i, key in enumerate(self.keys):
             fitting = np.ones(len(columns), np.bool_) if weighted is None else weighted.key == i
             if not key.missing_agree:
@@ -160,7 +155,6 @@ class StreamCounter:
         """Count all events of some keys.
 
         Args:
-            columns: The events.
             weighted: What they represent; None: each itself, by every key.
         """
         keys = tuple(self._key(columns, i, weighted) for i in range(len(self.keys)))

@@ -44,7 +44,6 @@ class ArrayCache:
         """Return the arrays of a key, computed if they are not in the cache.
 
         Args:
-            key: The key.
             make: The function that computes the arrays.
             named: The objects that the key identifies by `id`; the cache keeps them alive, so that
                 no other object gets the same id.

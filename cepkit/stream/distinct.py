@@ -53,7 +53,6 @@ def _number(
     """Write the codes of values until the table is full.
 
     Args:
-        values: The values.
         codes: The target for their codes.
         kinds: The distinct values by their codes; half as long as the table.
         number: The number of distinct values so far.

@@ -61,7 +61,6 @@ def warn_of_unit(name: str, times: npt.NDArray[np.int64], unit: str) -> None:
     """Warn of a unit by which all times are of another century, if they are.
 
     Args:
-        name: The time column.
         times: Some times in microseconds.
         unit: The unit of the numbers.
     """
@@ -95,7 +94,6 @@ def warn_of_nanoseconds(name: str, ties: int, rows: int) -> None:
     """Warn of times that differ by less than a microsecond, unless they are as rare as chance.
 
     Args:
-        name: The time column.
         ties: How many times are equal to the one before in microseconds alone.
         rows: How many times there are.
     """
@@ -185,8 +183,6 @@ def warn_of_short_window(absent: str, bound: str, window: str, *patterns: object
 
     Args:
         absent: The NOT.
-        bound: Its bound.
-        window: The window.
         patterns: The patterns; the first is named.
     """
     _warn(

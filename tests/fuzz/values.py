@@ -64,6 +64,7 @@ def _calls() -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
             "rates": [1.0, 2.0], "cost": "work"}),
         "detect": (ck.detect, (stream, _PATTERN, ["a", "b", "c"]), {
             "limit": 3, "sets": "every", "spark": ck.SparkOptions(), "progress": False}),
+        "detect clocks": (ck.detect, (stream, "PATTERN SEQ(A a, B b)"), {"clock_error": "1 s"}),
         "detect several": (ck.detect, (stream, {"p": _PATTERN, "q": _PATTERN}), {
             "share": "auto", "limit": 3, "sets": "every"}),
         "choose_plan several": (ck.choose_plan, ([_PATTERN], statistics, "greedy-merge"), {
@@ -190,7 +191,7 @@ def _shown(value: Any) -> str:
 def _try(verb: Any, arguments: list[Any], options: dict[str, Any]) -> None:
     result = verb(*arguments, **options)
     if verb is ck.detect:
-        for matches in result if hasattr(result, "counts") else (result,):
+        for matches in result if hasattr(result, "together") else (result,):
             matches.to_pandas()
     if isinstance(result, builder.Pattern):
         builder.as_query(result)

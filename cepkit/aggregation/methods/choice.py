@@ -45,11 +45,7 @@ def live_starts(operations: Interleaved) -> float:
 def choose_method(
     operations: Interleaved, functions: Iterable[Function], columns: EventColumns
 ) -> tuple[Method, str]:
-    """Return the method for some operations and functions, and why.
-
-    Args:
-        columns: The stream, with the attributes that the functions read.
-    """
+    """Return the method for some operations and functions, and why."""
     if operations.window is None:
         return "prefix-counters", "without a window one row of counters is enough"
     sets = bool(operations.loops.any())

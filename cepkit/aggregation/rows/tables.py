@@ -64,11 +64,7 @@ def columns_of(
     """Return the columns of the output.
 
     Args:
-        moments: Its rows.
-        functions: The functions of the columns of aggregates, by name.
-        schema: How its source is read.
         query: The columns that groups agree on, and the thresholds of the rows.
-        group_rows: An event of each group.
     """
     result: dict[str, Values] = {}
     if emit != "total":
@@ -161,7 +157,6 @@ def typed(results: list[Any], function: Function, columns: EventColumns, schema:
     Args:
         results: Python's values, None for missing ones.
         columns: The stream, which may be empty.
-        schema: How its source is read.
     """
     if not isinstance(function, OfValues):
         return whole_numbers(results)

@@ -38,8 +38,6 @@ def in_order(
     """Return all operations in their order: the time, the code and the row of each.
 
     Args:
-        columns: The stream, with the attributes that filters read.
-        sequence: Says the filters.
         events: (code, event): those of one time are applied in this order.
         slots: Whether to return also which of `events` each operation stands for, as the last
             array.

@@ -67,6 +67,7 @@ def options(command: argparse.ArgumentParser) -> None:
         help="with KL: every set of events makes a match, or only the largest set for each choice"
         " of the other events",
     )
+    opt.clock_option(output)
     output.add_argument(
         "--explain",
         action="store_true",
@@ -93,8 +94,9 @@ def run(arguments: argparse.Namespace) -> None:
     query.check_detectable(stream)
     begin = perf_counter()
     matches: Any = ck.detect(
-        stream, query, plan_of(arguments, query, stream), limit=arguments.limit, sets=arguments.sets
-    )
+        stream, query, plan_of(arguments, query, stream), limit=arguments.limit,
+        sets=arguments.sets, clock_error=arguments.clock_error,
+    )  # fmt: skip
     plan = matches.plan
 
     def work() -> tuple[list[dict[str, Any]], int]:
@@ -120,6 +122,8 @@ def run(arguments: argparse.Namespace) -> None:
                     all_of_them = "--sets maximal finds the largest sets alone"
                 say(f"... and {whole(number - len(rows))} more; {all_of_them}")
             say()
+        if arguments.clock_error is not None:
+            say("{certain:,} certain, {possible:,} possible".format(**matches.counts()))
         limited = " (stopped there: --limit)" if number == arguments.limit else ""
         where = f", written to {target}" if target else ""
         say(f"{count_text(number, 'match', 'matches')}{limited}{where} in {seconds(elapsed)}")

@@ -110,8 +110,6 @@ def repeated_of(
     """Return the Kleene variables of a branch with the ends that must be bound.
 
     Args:
-        branch: The branch.
-        demands: Its demands.
         same: Earlier branches over the same positive variables: their absences count as well.
         parts: The conditions on the positive variables, as `rewrite.without_not` gives them.
         begun: The sets whose first member the plan binds in their place.
@@ -258,7 +256,6 @@ def deal(parts: Iterable[Expression], repeated: Sequence[Repeated]) -> Parts:
 
     Args:
         parts: The conditions on the positive variables, as `rewrite.without_not` gives them.
-        repeated: The Kleene variables.
     """
     single: list[Expression] = []
     members: list[Expression] = []
@@ -392,7 +389,6 @@ def core_of(branch: Branch, repeated: Sequence[Repeated], parts: Sequence[Expres
 
     Args:
         branch: A branch of which `repeated` are the Kleene variables.
-        repeated: The Kleene variables.
         parts: The conditions that the new branch has.
     """
     images = {r.variable: r.images for r in repeated}

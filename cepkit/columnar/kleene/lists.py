@@ -175,8 +175,6 @@ class Listing:
     """Lists for each row the candidates of its Kleene variables.
 
     Args:
-        bound: The program and the slice.
-        join: Joins rows with candidates.
         counters: One for each Kleene variable; the work is added to them.
     """
 

@@ -126,10 +126,6 @@ def ways_of(
     """Return which members of lists may follow which.
 
     Args:
-        candidates: The candidates of all variables.
-        conditions: The conditions between neighbours.
-        variable: The Kleene variable.
-        chosen: The rows.
         lists: Its lists, members in stream order.
     """
     sizes = lists.lengths.astype(np.int64)

@@ -222,6 +222,13 @@ class Matches(Rows):
         assert self._number is not None
         return self._number if self.limit is None else min(self._number, self.limit)
 
+    def counts(self) -> pd.Series[int]:
+        """Return the number of certain matches, and of those that are only possible.
+
+        Without `clock_error=` all are certain.
+        """
+        return pd.Series({"certain": self.count(), "possible": 0}, name="matches")
+
     @typed
     def timeline(self, n: int = 50) -> pd.DataFrame:
         """Return the events of some `n` matches, one row for each event.

@@ -79,9 +79,6 @@ def value_order(
     Args:
         step: Binds the candidates, without a key look-up.
         new: The candidates, in the order of time.
-        candidates: Of all variables.
-        bands: Those of the step.
-        residuals: Its other conditions.
     """
     if not 0 < len(new) >= _MANY or not (bands or residuals):
         return None

@@ -38,7 +38,6 @@ def with_numbers(
 
     Args:
         columns: The whole stream, or some of its events that have them.
-        clocks: Which numbers.
         partition_by: The attributes inside whose partitions places are counted.
     """
     arrivals, places = columns.arrivals, columns.places
@@ -70,12 +69,7 @@ def readings(columns: EventColumns, clock: BoundClock) -> Times:
 
 
 def came_in_order(program: Program, columns: EventColumns) -> bool:
-    """Return whether numbers ascend with time (places inside each partition).
-
-    Args:
-        program: Knows the partition.
-        columns: The events of a slice.
-    """
+    """Return whether numbers ascend with time (places inside each partition)."""
     if columns.arrivals is not None or columns.places is None:
         return columns.in_order()
     codes, _ = partition_keys([columns.attributes[name] for name in program.partition_by])

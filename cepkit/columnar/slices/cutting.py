@@ -52,9 +52,6 @@ def cutting_clock(programs: Sequence[Program]) -> tuple[Clock, int | None]:
     Contiguity alone sets no window for events under NOT, nor for sets of any size, so there may be
     no such clock.
 
-    Args:
-        programs: The branches of a query.
-
     Returns:
         The clock (time before arrival before place) and the window; None if there is no clock.
     """
@@ -90,7 +87,6 @@ def slices(
         values: The clock's reading at each event, ascending.
         window: The greatest distance of two events of a match by that clock; None for any.
         slice_rows: Events of a slice; None: chosen from the window.
-        first: The first event that a slice owns.
         last: The end of those that slices own; None: that of the stream.
         least: The least events of a slice, if `slice_rows` is None.
         windows: The same in windows; None: `WINDOWS_PER_SLICE`.

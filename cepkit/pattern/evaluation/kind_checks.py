@@ -76,7 +76,6 @@ def check_condition(condition: c.Expression, read: ReadKind) -> None:
 
     Args:
         condition: A condition as written, or from `rewrite.without_not`.
-        read: Returns the kinds of attributes.
 
     Raises:
         PatternError: An operator or a function does not take its operands.
@@ -114,7 +113,6 @@ def kind_of(expression: c.Expression, read: ReadKind) -> ValueKind:
 
     Args:
         expression: The value; no condition.
-        read: Returns the kinds of attributes.
 
     Raises:
         PatternError: An operator or a function does not take its operands.

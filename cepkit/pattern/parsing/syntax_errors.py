@@ -112,9 +112,7 @@ def syntax_error(text: str, start: str, error: UnexpectedInput) -> PatternSyntax
     """Return the error for a text that the parser refused.
 
     Args:
-        text: The text.
         start: The rule of grammar.lark for the text.
-        error: The error of the parser.
     """
     parser: Any = error.interactive_parser
     return _Report(text, start, error, frozenset(parser.accepts() if parser else ())).error()

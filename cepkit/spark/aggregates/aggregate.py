@@ -52,7 +52,6 @@ def aggregate(
 
     Args:
         stream: Events in a Spark DataFrame, which is read again for each action.
-        functions: For each query the columns of aggregates, by name.
         method: As for `cepkit.aggregate`; each cell chooses between A-Seq's methods.
         share: One of `routes.sharing.SHARES`, or a plan.
         plans: How the matches of some queries, by number, are detected; else in pattern order.
@@ -106,12 +105,7 @@ def aggregate_fetched(
     """Return the aggregates of a Spark stream that has been fetched, computed in this process.
 
     Args:
-        stream: Events in a Spark DataFrame.
         part: Those that the query needs, fetched.
-        query: The query.
-        functions: The columns of aggregates, by name.
-        method: As for `aggregate`.
-        emit: Which rows.
         workers: Returns the same aggregates, computed by workers.
         plan: How the matches are detected where they have to be.
 

@@ -80,7 +80,6 @@ def start(
         stream: The stream; its DataFrame is read again for each action.
         queries: The queries, by number: sequences, or one whose matches are detected.
         clusters: The clusters of queries that share counters.
-        statistics: The statistics of the stream.
         slice_seconds: The length of a time slice; None: chosen.
         route: How the events reach the workers; None: chosen.
         reported: Whether the user was already warned of rows that are no events.

@@ -82,7 +82,6 @@ def prepare(
     """Prepare a query; refuse aggregates that cannot be computed.
 
     Args:
-        way: How it is aggregated.
         plan: How the matches are detected where they have to be; None: in pattern order.
 
     Raises:

@@ -1,6 +1,6 @@
 """Totals on Spark: tasks yield partial aggregates of each group, merged later.
 
-Source: ASEQ's aggregates as semirings (`aggregation/rows/partial.py`).
+Source: ASEQ's aggregates as semirings (`aggregation/rows/totals.py`).
 """
 
 from __future__ import annotations

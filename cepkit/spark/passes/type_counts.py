@@ -72,7 +72,6 @@ def count_types(
     """Count the rows of each type and find the first and the last event.
 
     Args:
-        source: The rows.
         wide: Columns of variable width whose bytes are added up.
         progress: Whether to show a bar: see `run_with_progress`.
     """

@@ -39,8 +39,6 @@ def statistics_for_plans(
     """Measure a Spark stream as far as plans of a pattern need it.
 
     Args:
-        stream: Events in a Spark DataFrame.
-        query: The pattern.
         seed: Seed of the sample.
         joins: Whether to sample joins.
 

@@ -77,7 +77,6 @@ def profile(
     """Measure a Spark stream.
 
     Args:
-        stream: Events in a Spark DataFrame.
         seed: Seed of the sample.
         sample_events: About how many events of the pattern's types to measure.
         joins: Whether to sample joins, if the stream is small enough to measure completely.

@@ -95,10 +95,8 @@ def aggregate(
     Events are kept once, for the longest window.
 
     Args:
-        stream: Events in a streaming DataFrame.
         queries: The queries, with windows in time, by their names; of several, the column `pattern`
             says of which a row is.
-        functions: For each query the columns of aggregates, by name.
         method: How they are aggregated, as for `cepkit.aggregate`.
         emit: Which rows there are; no total, as the stream has no end.
         share: The parts counted once: "prefix", "none", or a plan; "auto" is "prefix", as nobody
@@ -150,14 +148,6 @@ def prepare_aggregation(
     plan: SharingPlan,
 ) -> Prepared:
     """Return the searches for the aggregates of queries in the buckets of a stream.
-
-    Args:
-        stream: Events in a streaming DataFrame.
-        queries: As for `aggregate`.
-        functions: As for `aggregate`.
-        method: As for `aggregate`.
-        emit: As for `aggregate`.
-        plan: The plan of the shared counters.
 
     Raises:
         PatternError: An aggregate cannot take the column that it is of.

@@ -38,7 +38,6 @@ def ended_rows(
 
     Args:
         checkpoint: The folder that is read for some of them.
-        explanation: What the query did.
         late: The late events of this run, which were left out.
     """
     ended = ResultFrame(

@@ -138,7 +138,6 @@ def steps_of(
     """Return the steps of searches, with the expected work of each.
 
     Args:
-        work: Their work.
         branches: For each search the branch of each of its programs.
         rows: The number of rows that came; the expected work is that for as many rows of the
             recording from which a plan's statistics are.

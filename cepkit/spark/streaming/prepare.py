@@ -174,10 +174,6 @@ def prepare(
     """Return the searches for the matches of queries in the buckets of a stream.
 
     Args:
-        stream: Events in a streaming DataFrame.
-        queries: The patterns by their names.
-        plans: A plan for each.
-        sets: Which sets of Kleene variables make matches.
         share: Whether queries share the steps that they begin with.
         timeouts: Whether partial matches that time out are looked for too.
         follow: Makes what chooses the plan of a query in a bucket anew in each micro-batch; queries

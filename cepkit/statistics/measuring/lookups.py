@@ -71,7 +71,6 @@ class Lookups:
     """Looks up the events that extend the partial matches of a branch.
 
     Args:
-        columns: The events.
         branch: The branch, with a window in time or none.
         members: For each variable the rows that pass its own conditions.
     """
@@ -103,12 +102,7 @@ class Lookups:
         return Bound(rows, times, np.minimum.reduce(every), np.maximum.reduce(every))
 
     def of(self, variable: str, bound: Bound) -> Scope:
-        """Return the events of a variable that lie in scope of partial matches.
-
-        Args:
-            variable: The variable to bind next.
-            bound: The events of the partial matches.
-        """
+        """Return the events of a variable that lie in scope of partial matches."""
         shared = {
             number: next(v for v in bound.rows if v in keys)
             for number, keys in enumerate(self._keys)

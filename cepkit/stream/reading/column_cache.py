@@ -123,9 +123,7 @@ def load(
 
     Args:
         source: A pandas DataFrame, an Arrow table or a path.
-        schema: The roles of the columns.
         names: The columns of the source.
-        required: The attributes.
         cache: The cache; newly read columns are added.
 
     Raises:
@@ -219,12 +217,7 @@ def _by_column(
     """Read columns of Parquet files one after another, so that only one is in memory twice.
 
     Args:
-        path: The path of the files.
-        schema: The roles of the columns.
-        names: The columns of the files.
-        names_to_read: The attributes to read.
         events: The events with other attributes; None to read them as well.
-        mark: The mark of the files.
     """
     file = _FileColumns(path, names, schema)
     if events is not None:

@@ -172,7 +172,6 @@ class FileParts:
         """Yield the parts; while one is used, the next ones are read.
 
         Args:
-            columns: The columns to read.
             threads: The most threads that read.
             by_time: Whether they come in the order of time; else in that of rows.
 
@@ -190,9 +189,7 @@ class FileParts:
         """Return stretches of parts from all over the files, each as one table.
 
         Args:
-            columns: The columns to read.
             rows: The least rows of a stretch.
-            most: The most stretches.
         """
         order = self._order()
         ends = np.cumsum([self.groups[place].rows for place in order])

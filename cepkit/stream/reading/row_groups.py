@@ -64,9 +64,6 @@ def groups_of(
     """Return the row groups of a file that have rows; None if statistics of times are missing.
 
     Args:
-        path: The file.
-        footer: Its footer.
-        schema: The roles of the columns.
         kind: The type of the time column.
     """
     if not sorts_like_times(kind, schema):

@@ -23,8 +23,6 @@ def sampled_events(parts: FileParts, attributes: Sequence[str], window: int) -> 
     """Return stretches of a stream, as if a window lay between each and the next.
 
     Args:
-        parts: The files.
-        attributes: The columns to read.
         window: The microseconds between them.
     """
     first, last = parts.ends

@@ -205,9 +205,6 @@ def all_rows(
     """Return columns of a local source as a table of plain types.
 
     Args:
-        source: A pandas DataFrame, an Arrow table or a path.
-        columns: The columns to read.
-        names: All columns of the source.
         schema: Has the time range whose rows are read; None for all rows.
         coded: Whether texts of a DataFrame may be codes (see `pandas_columns.decoded`).
     """

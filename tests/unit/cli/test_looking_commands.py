@@ -193,3 +193,17 @@ def test_no_events_on_standard_input(on_stocks, monkeypatch):
     ran = on_stocks("profile", "--events", "-")
     assert ran.code == 1
     assert "is empty" in ran.err
+
+
+def test_clock_error_shows_certainty(on_stocks):
+    ran = on_stocks("detect", "--pattern", "p.cep", "--clock-error", "1 minute")
+    assert (ran.code, ran.err) == (0, "")
+    assert "certainty" in ran.out.splitlines()[0]
+    assert " certain, " in ran.out
+    assert " possible\n" in ran.out
+
+
+def test_why_not_with_clock_error_names_clocks(on_stocks):
+    options = ("--event", "a=1", "--event", "b=0", "--clock-error", "1 hour")
+    ran = on_stocks("why-not", "--pattern-text", RIGHT, *options)
+    assert "clock" in ran.out

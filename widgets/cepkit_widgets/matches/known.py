@@ -77,7 +77,7 @@ class Known(ABC):
         repeated: Those of them that bind several events.
         size: How many matches are known.
         complete: Whether these are all.
-        timed: Whether times are timestamps instead of numbers.
+        timed: Whether times are timestamps, or texts of them, instead of numbers.
         place: Where the other matches are, in words; empty if here.
         lacking: Which events of the stream are not here, in words; empty if all are.
     """
@@ -210,7 +210,8 @@ class KnownMatches(Known):
     def __init__(self, matches: Matches) -> None:
         super().__init__(matches.query, matches.columns)
         self.matches = matches
-        self.timed = pa.types.is_timestamp(matches.schema.field(START).type)
+        kind = matches.schema.field(START).type
+        self.timed = not (pa.types.is_integer(kind) or pa.types.is_floating(kind))
         some = copy.copy(matches)
         some.limit = MOST if matches.limit is None else min(MOST, matches.limit)
         self._most = some.limit

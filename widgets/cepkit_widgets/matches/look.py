@@ -109,7 +109,7 @@ class Looker:
         """Return a time as a text."""
         if self._known.timed:
             return moment_text(pd.Timestamp(microseconds, unit="us"))
-        return f"{number(microseconds / 1e6)} s"
+        return f"{microseconds / 1e6:,.12g} s"
 
     def conditions(self, binding: Binding) -> tuple[Condition, ...]:
         """Return the pattern's requirements, evaluated for a match."""
