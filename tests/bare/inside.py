@@ -154,7 +154,7 @@ def _run_commands() -> int:
         ["sort", "trades.csv", "sorted.parquet", "--time", "ts"],
         ["completion", "bash"],
     ]
-    assert {line[0] for line in lines} == set(VERBS)
+    assert {line[0] for line in lines} == set(VERBS) - {"studio"}
     for line in lines:
         ran = _command(line)
         assert (ran.returncode, ran.stderr) == (0, ""), f"cepkit {' '.join(line)}: {ran.stderr}"
@@ -167,7 +167,10 @@ def _run_commands() -> int:
         ran = _command(line)
         hint = "error: pyspark is not installed\nHint: pip install 'cepkit[spark]'\n"
         assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", hint), (line, ran)
-    return len(lines) + len(spark)
+    ran = _command(["studio", "trades.csv", *events[2:]])
+    hint = "error: voila is not installed\nHint: pip install 'cepkit[studio]'\n"
+    assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", hint), ran
+    return len(lines) + len(spark) + 1
 
 
 def _command(arguments: list[str]) -> subprocess.CompletedProcess[str]:

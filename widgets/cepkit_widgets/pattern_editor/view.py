@@ -147,7 +147,7 @@ class PatternEditor(App):
         Raises:
             PatternError: The text is wrong.
         """
-        query = self._query()
+        query = self.query
         last = self._running
         if last is not None and last.query == query and last.matches is not None:
             return last.matches
@@ -291,7 +291,13 @@ class PatternEditor(App):
             raise ArgumentError("there is nothing to edit", hint="the app says what is wrong")
         return self._sample
 
-    def _query(self) -> Query:
+    @property
+    def query(self) -> Query:
+        """The query of the text.
+
+        Raises:
+            PatternError: The text is wrong.
+        """
         self._there()
         if self._reading.query is None:
             assert self._reading.error is not None
@@ -329,7 +335,7 @@ class PatternEditor(App):
         impatient.daemon = True
         impatient.start()
         try:
-            return tried(query, self._there())
+            return tried(query, self._there(), near=self.owner is not None)
         finally:
             impatient.cancel()
 
@@ -352,7 +358,7 @@ class PatternEditor(App):
             self.refresh()
 
     def _start(self) -> Running:
-        query = self._query()
+        query = self.query
         if self._running is not None and self._running.running:
             raise PatternError("a pattern is being run", hint="wait for it, or stop it")
         ended = threading.Event()

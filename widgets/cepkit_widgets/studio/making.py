@@ -15,12 +15,18 @@ from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.stream.stream import Stream
-from cepkit_widgets.kit.parts import scrolling
+from cepkit.tables import number
+from cepkit_widgets.kit.parts import Cell, button, code_block, scrolling, table
+from cepkit_widgets.matches.answer import answer_html
 from cepkit_widgets.player.view import PlayerWidget
+from cepkit_widgets.studio.handing import handed
 from cepkit_widgets.studio.state import named
 
 _BUDGET = 4_000_000
 """The most events in combinations that a search for a reason examines: about a second."""
+
+_MOST_ROWS = 60
+"""The most choices of values in a table."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -94,4 +100,47 @@ def reason(sample: Stream, query: Query, asked: tuple[int, ...]) -> Shown:
     hint = (
         '<p class="soft">Choose an event on the time line, or two, to ask why it is no match.</p>'
     )
-    return Shown(f"{hint}{picture}{scrolling('the answer', answer._repr_html_())}", answer)
+    return Shown(f"{hint}{picture}{answer_html(answer)}", answer)
+
+
+def curve(sample: Stream, query: Query, grids: Mapping[str, Any]) -> Shown:
+    """Return how many matches there are for many values of the parameters, and choices of them.
+
+    Raises:
+        PatternError: The pattern has no parameter.
+    """
+    calibration = ck.calibrate(sample, query, progress=False, **grids)
+    picture = scrolling("matches by value", ck.draw(calibration).to_svg(width=700))
+    names = [f"${name}" for name in query.parameters]
+    rows: list[tuple[str | Cell, ...]] = [
+        (
+            Cell(
+                button(
+                    "use", "Use", str(place),
+                    label=f"Use {', '.join(map(_text, row.values))}", kind="small",
+                )
+            ),
+            *map(_text, row.values),
+            f"{row.matches:,}",
+        )
+        for place, row in enumerate(calibration.rows[:_MOST_ROWS])
+    ]  # fmt: skip
+    return Shown(
+        f'{picture}<p class="soft">of the sample; a value that you use is in force above</p>'
+        + table(
+            "matches for each choice of values", ["", *names, "matches"], rows,
+            numbers=range(1, len(names) + 2),
+        ),
+        calibration,
+    )  # fmt: skip
+
+
+def _text(value: Any) -> str:
+    return number(value) if isinstance(value, int | float) else f"{value}"
+
+
+def hand_over(stream: Stream, query: Query, code: str) -> Shown:
+    """Return the pattern for other systems, each as a text to copy."""
+    texts = handed(stream, query, code)
+    blocks = "".join(code_block(title, text) for title, text in texts.items())
+    return Shown(blocks.replace("<details>", "<details open>", 1), texts)

@@ -14,7 +14,7 @@ from cepkit.errors import ArgumentError
 from cepkit.pattern.nodes import bound_events_of, events_of
 from cepkit.pattern.query import Query
 
-TABS = ("matches", "plan", "steps", "why not")
+TABS = ("matches", "plan", "steps", "why not", "curve", "hand over")
 """The tabs, in the order of the page."""
 SCHEMA = "cepkit.studio/1"
 _FRAGMENT = "#cepkit="
@@ -99,6 +99,7 @@ class StudioState:
             sound = (
                 saved["schema"] == SCHEMA
                 and all(type(n) is int and n >= 0 for n in numbers)
+                and state.events > 0
                 and all(isinstance(text, str) for text in texts)
                 and all(isinstance(value, int | float | str) for value in state.values.values())
             )

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import ipywidgets
 
 import cepkit as ck
 from cepkit.errors import ArgumentError, CepkitError, LimitError
+from cepkit.files import HTML, JSON, write_text
 from cepkit.pattern.builder import Pattern, as_query
 from cepkit.pattern.query import Query
+from cepkit.plan.nodes import Plan
 from cepkit.stream.stream import Stream, check_stream
 from cepkit_widgets.kit.app import App
 from cepkit_widgets.kit.parts import error_note
@@ -21,8 +25,9 @@ from cepkit_widgets.match_browser.view import MatchBrowser
 from cepkit_widgets.pattern_editor.trial import Trial
 from cepkit_widgets.pattern_editor.view import PatternEditor
 from cepkit_widgets.plan_explorer.view import PlanExplorer
-from cepkit_widgets.studio.making import Played, Shown, played, reason
+from cepkit_widgets.studio.making import Played, Shown, curve, hand_over, played, reason
 from cepkit_widgets.studio.page import studio_html
+from cepkit_widgets.studio.sharing import shared_page
 from cepkit_widgets.studio.state import StudioState, part_of
 
 _FIRST_PATIENCE = 12.0
@@ -74,6 +79,7 @@ class Studio(App):
         self._part: tuple[int, int] | None = None
         self._trial: Trial | None = None
         self._lost: tuple[int, ...] = ()
+        self._grids: dict[str, Any] = {}
         self._below = ipywidgets.VBox()
         super().__init__()
         self._box = ipywidgets.VBox([self, self._below])
@@ -180,10 +186,62 @@ class Studio(App):
             self._to(replace(self.state, asked=events[-2:]).at("why not"))
 
     def bind(self, **values: Any) -> None:
-        """Give the parameters of the pattern values."""
+        """Give the parameters of the pattern (`$k`) values."""
+        plain = {n: v if isinstance(v, int | float | str) else f"{v}" for n, v in values.items()}
         with self.moving:
-            self._there().bind(**values)
-            self._to(replace(self.state, values=values))
+            self.state = replace(self.state, values=plain)
+            self._there().bind(**plain)
+
+    def calibrate(self, **grids: Any) -> None:
+        """Open the curve with these values of parameters, as `cepkit.calibrate` takes them."""
+        with self.moving:
+            self._there()
+            self._grids = grids
+            self._made.pop("curve", None)
+            self._to(self.state.at("curve"))
+
+    @property
+    def fragment(self) -> str:
+        """The pattern and the settings, never the data, as the fragment of a URL."""
+        return self.state.fragment
+
+    def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the pattern and the settings, never the data, as JSON: `studio(stream, path)`.
+
+        Args:
+            path: The file, whose name ends in .json.
+            overwrite: Whether to replace a file that exists.
+
+        Raises:
+            FileError: The file exists already, or cannot be written.
+        """
+        return write_text(path, self.state.to_json() + "\n", JSON, overwrite=overwrite)
+
+    def save_html(
+        self, path: str | PathLike[str], *, redact: Sequence[str] = (), overwrite: bool = False
+    ) -> Path:
+        """Write a page for others: the pattern, matches, the plan and a player, offline.
+
+        It has 2,000 events at most, those around the chosen match, and of them the time, the type,
+        and the columns that the pattern reads.
+
+        Args:
+            path: The HTML file.
+            redact: Columns whose values the page replaces by numbers, equal ones by the same.
+                Constants in the pattern stay.
+            overwrite: Whether to replace a file that exists.
+
+        Raises:
+            PatternError: The text is wrong, or a parameter has no value.
+            StreamError: There is no such column, or it is the time or the type.
+            FileError: The file exists already, or cannot be written.
+        """
+        with self.moving:
+            editor = self._there()
+            sample, query, match = editor.sample, editor.query, self.state.match
+            plan = self._plan()
+        page = shared_page(sample, query, match, plan, redact)
+        return write_text(path, page, HTML, overwrite=overwrite)
 
     def wait(self, seconds: float = 30.0) -> bool:
         """Wait until the editor and the open tab are up to date; return whether they are."""
@@ -210,6 +268,12 @@ class Studio(App):
                 self._to(self.state.at(str(value)))
             case "ask":
                 self._to(self.state.asking(int(value)))
+            case "use":
+                made = self.panel("curve")
+                if isinstance(made, Shown):
+                    names = made.value.query.parameters
+                    values = made.value.rows[int(value)].values
+                    self.bind(**dict(zip(names, values, strict=True)))
             case "stop":
                 self.stop()
             case _:
@@ -278,7 +342,11 @@ class Studio(App):
     def _maker(self, tab: str) -> Callable[[], Any]:
         """Return what makes the content of a tab; it takes long, and holds no lock."""
         editor, stream, state = self._there(), self._stream, self.state
-        sample, query, explorer = editor.sample, editor.tried, self._made.get("plan", (0, None))[1]
+        sample, query = editor.sample, editor.tried
+        if tab == "curve":
+            written, grids = editor.written, self._grids
+            assert written is not None
+            return lambda: curve(sample, written, grids)
         assert query is not None
         match tab:
             case "matches":
@@ -289,10 +357,13 @@ class Studio(App):
                 )
             case "steps":
                 part = self._part = part_of(state.match, len(sample.columns(())), self._part)
-                plan = explorer.plan if self._plan_key() is not None else None
+                plan = self._plan()
                 return lambda: played(sample, part, query, plan)
             case "why not":
                 return lambda: reason(sample, query, state.asked)
+            case "hand over":
+                code = editor.as_code()
+                return lambda: hand_over(stream, query, code)
             case _:
                 raise ArgumentError(f"there is no tab '{tab}'")
 
@@ -324,11 +395,11 @@ class Studio(App):
             else:
                 self._to(self.state)
 
-    def _plan_key(self) -> Hashable:
+    def _plan(self) -> Plan | None:
         """Return the plan that the steps follow; None: rare events first."""
         key, explorer = self._made.get("plan", (None, None))
         mine = isinstance(explorer, PlanExplorer) and key == self._key("plan")
-        return explorer.plan.branches if mine and self.state.planner else None
+        return explorer.plan if mine and self.state.planner else None
 
     def _there(self) -> PatternEditor:
         if self._editor is None:
@@ -344,9 +415,14 @@ class Studio(App):
         match tab:
             case "steps":
                 part = part_of(self.state.match, len(editor.sample.columns(())), self._part)
-                return query, part, self._plan_key()
+                plan = self._plan()
+                return query, part, None if plan is None else plan.branches
             case "why not":
                 return query, self.state.asked
+            case "curve":
+                return query, tuple(self._grids)
+            case "hand over":
+                return query, editor.as_code()
             case _:
                 return (query,)
 
