@@ -129,7 +129,8 @@ def open_stream(arguments: argparse.Namespace) -> Stream:
     if "://" not in arguments.events and arguments.unit != FILETIME:
         # Read the beginning of the file here: clear errors before Spark starts.
         ck.events(arguments.events, **keywords)
-    return ck.events(read_on_spark(arguments.events), **keywords)
+    sep, encoding = keywords.pop("sep"), keywords.pop("encoding")
+    return ck.events(read_on_spark(arguments.events, sep, encoding), **keywords)
 
 
 def _time(text: str | None, unit: str | None) -> str | float | None:

@@ -12,6 +12,7 @@ from cepkit.pattern.conditions import (
     Aggregate,
     AllOf,
     Attribute,
+    Comparison,
     Expression,
     conjuncts,
     has_set_functions,
@@ -22,7 +23,7 @@ from cepkit.pattern.conditions import (
     set_of_running,
     variables_of,
 )
-from cepkit.pattern.names import variable_text
+from cepkit.pattern.names import column_text, variable_text
 from cepkit.pattern.nodes import (
     Kleene,
     Next,
@@ -61,8 +62,7 @@ def check_runs(query: Query) -> None:
                     f"{expression_text(condition)} does not decide which events the run"
                     f" '{variable}' takes: it reads more than single events before the run",
                     expected=f"members of '{variable}' compared with earlier events",
-                    hint="a condition on the whole run is written with max, min, first or last,"
-                    f" as in max({variable_text(variable)}.price) < c.price",
+                    hint=_instead(condition, variable),
                     span=_place_of(condition),
                 )
             for other in _rivals(branch, variable):
@@ -71,6 +71,17 @@ def check_runs(query: Query) -> None:
                     expected="one of them before the other, or other types",
                     span=branch.event(variable).span,
                 )
+
+
+def _instead(condition: Expression, variable: str) -> str:
+    match condition:
+        case Comparison("=", Attribute(_, name), Attribute(_, same)) if name == same:
+            return f"PARTITION BY {column_text(name)}, where all events of a match agree in it"
+        case _:
+            return (
+                "a condition on the whole run is written with max, min, first or last,"
+                f" as in max({variable_text(variable)}.price) < c.price"
+            )
 
 
 def check_loops(query: Query) -> None:
