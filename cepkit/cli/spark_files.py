@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import logging
 import re
@@ -62,7 +63,9 @@ def read_on_spark(name: str, sep: str | None = None, encoding: str | None = None
         encoding: The encoding of CSV files; None: UTF-8.
     """
     session = quiet_session()
-    csv = {"sep": sep or ",", "encoding": encoding or "utf-8"}
+    # Java has another name for Latin-1 than Python.
+    known = codecs.lookup(encoding or "utf-8").name.replace("iso8859", "iso-8859")
+    csv = {"sep": sep or ",", "encoding": known}
     if "://" in name:
         if is_json(name):
             return session.read.json(name)
