@@ -36,7 +36,7 @@ from cepkit.tables import count_text
 
 _WHAT = "learning"
 _LEAST = 4
-_LEARNED = 0.6
+_LEARNED = 2 / 3
 """The share of incidents to learn from."""
 _PROPOSALS, _JUDGED = 10, 20
 _MOST_FETCHED = 2_000_000
@@ -56,7 +56,7 @@ def learn(
     """Propose patterns that announce incidents.
 
     An alarm is the end of a match; where a pattern ends with NOT, the end of its window. It hits
-    the incidents that follow it `within` this time. The earlier six tenths of the incidents, and
+    the incidents that follow it `within` this time. The earlier two thirds of the incidents, and
     the events up to there, are learned from; all scores are those on the events after them.
 
     Args:

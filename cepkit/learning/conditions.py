@@ -23,7 +23,7 @@ from cepkit.learning.training import Floats, Training, Truths
 _CATEGORIES = 6
 """The most constants of an attribute that are tried: those most frequent before incidents."""
 _SIGNS: tuple[Literal["<"], Literal[">"]] = ("<", ">")
-_SURE = 6.0
+_SURE = 2.0
 """The least G of a narrowing, before the price of the tries."""
 
 
@@ -83,7 +83,7 @@ def _best(steps: list[Step], rows: Rows, price: float) -> list[Step]:
 
 def surely(tries: int) -> float:
     """Return the least evidence of the best of so many tries."""
-    return _SURE + 2 * math.log(max(1, tries))
+    return _SURE + 1.5 * math.log(max(1, tries))
 
 
 def evidence(apart: int, before: Score, after: Score) -> float:

@@ -25,6 +25,7 @@ _PLAIN_PARENTS = 4
 _NARROWED = 24
 _FINISHED = 12
 _QUICK_ROWS, _ROWS = 10_000, 40_000
+_SPARED = 4.0
 _LEAST_RECALL = 0.2
 _MOST_CONDITIONS = 4
 _WAYS = 4
@@ -155,20 +156,19 @@ class Pool:
         final: dict[tuple[object, ...], tuple[float, Candidate]] = {}
         for number, (_, candidate) in enumerate(best):
             tell(0.8 + 0.2 * number / len(best))
-            self._set_anew(self._with_absences(self._narrow(candidate, _ROWS)))
-            lean = self._lean(self.best[candidate.shape][1])
+            whole = self._set_anew(self._with_absences(self._narrow(candidate, _ROWS)))
+            lean = self._lean(whole)
             final[lean.shape] = self.best[lean.shape]
         self.best = final
 
     def _lean(self, candidate: Candidate) -> Candidate:
         """Return a candidate without the parts that are not surely needed."""
         score = rows_of(self.training, candidate, _ROWS).score()
-        tries = len(self.training.type_names) + len(self.training.numbers)
         for wider in candidate.narrowed_from():
             rows = rows_of(self.training, wider, _ROWS)
             before = rows.score()
             self.add(wider, before.f1)
-            if before.false and evidence(rows.apart, before, score) < surely(tries):
+            if before.false and evidence(rows.apart, before, score) < _SPARED:
                 return self._lean(wider)
         return candidate
 
@@ -180,8 +180,8 @@ class Pool:
                 return candidate
             candidate = self._narrow(steps[0].candidate, _ROWS)
 
-    def _set_anew(self, candidate: Candidate) -> None:
-        """Try other windows, and the candidate with each condition taken away and found anew."""
+    def _set_anew(self, candidate: Candidate) -> Candidate:
+        """Return the best of other windows, and of each condition taken away and found anew."""
         if candidate.absences:
             self._narrow(replace(candidate, window=self.training.within), _ROWS)
             for tenths in range(1, 10):
@@ -194,3 +194,4 @@ class Pool:
             candidate = self.best[candidate.shape][1]
             if condition not in candidate.conditions:
                 break
+        return self.best[candidate.shape][1]
