@@ -184,8 +184,12 @@ def threshold(rows: Rows, values: Floats) -> float | None:
     best = int(np.argmax(2 * precision * recall / (precision + recall)))
     kept = bounds[best:]
     apart = (kept[-1] - kept[0]) / max(1, hits[best] - 1)
-    low = kept[0] - apart if best == 0 else max(kept[0] - apart, bounds[best - 1])
-    return _round_between(low, kept[0])
+    lower = [bounds[best - 1]] if best else []
+    if not apart:  # all are one value: between it and the next
+        below = false_values[false_values < kept[0]]
+        lower += [(kept[0] + below[-1]) / 2] if len(below) and below[-1] > -np.inf else []
+        apart = 1 + abs(kept[0])
+    return _round_between(float(max([kept[0] - apart, *lower])), float(kept[0]))
 
 
 def _round_between(low: float, high: float) -> float:

@@ -49,6 +49,7 @@ class Rows:
         spans: Their lengths.
         begins: The first row of each alarm.
         weights: For how many false alarms each alarm stands.
+        is_near: Whether each alarm hits.
         pairs: The alarms of the pairs of an alarm and an incident that it hits.
         hit: The incidents of these pairs.
         total: The number of incidents.
@@ -59,17 +60,11 @@ class Rows:
     spans: Integers
     begins: Integers
     weights: Floats
+    is_near: Truths
     pairs: Integers
     hit: Integers
     total: int
     apart: int
-
-    @property
-    def is_near(self) -> Truths:
-        """Whether each alarm hits."""
-        near = np.zeros(len(self.begins), np.bool_)
-        near[self.pairs] = True
-        return near
 
     def score(self, passing: Truths | None = None) -> Score:
         """Return what the alarms score; with `passing` only those with a row that passes."""
@@ -78,7 +73,7 @@ class Rows:
             alarms = np.ones(len(self.begins), np.bool_)
         else:
             alarms = np.logical_or.reduceat(passing, self.begins)
-        hits = len(np.unique(self.hit[alarms[self.pairs]]))
+        hits = int(np.count_nonzero(np.bincount(self.hit[alarms[self.pairs]])))
         true = int(np.count_nonzero(alarms & near))
         return Score(hits, true, float(self.weights[alarms & ~near].sum()), self.total)
 
@@ -104,15 +99,16 @@ def rows_of(training: Training, candidate: Candidate, most: int) -> Rows:
     distinct, begins = np.unique(alarms[chosen], return_index=True)
     pairs, hit = training.near(distinct)
     weight = training.weight(distinct) * weights[chosen][begins] if len(distinct) else np.zeros(0)
-    far = np.ones(len(distinct), np.bool_)
-    far[pairs] = False
-    false = distinct[far]
+    near = np.zeros(len(distinct), np.bool_)
+    near[pairs] = True
+    false = distinct[~near]
     apart = len(np.unique(false // max(1, training.within)))
     return Rows(
         tuple(each[chosen] for each in events),
         (ends - starts)[chosen],
         begins,
         weight,
+        near,
         pairs,
         hit,
         training.total,
