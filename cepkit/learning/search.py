@@ -156,9 +156,11 @@ class Pool:
         final: dict[tuple[object, ...], tuple[float, Candidate]] = {}
         for number, (_, candidate) in enumerate(best):
             tell(0.8 + 0.2 * number / len(best))
-            whole = self._set_anew(self._with_absences(self._narrow(candidate, _ROWS)))
-            lean = self._lean(whole)
-            final[lean.shape] = self.best[lean.shape]
+            best_one = self._narrow(candidate, _ROWS)
+            plain = replace(best_one, conditions=(), window=self.training.within)
+            for start in (best_one, self._with_absences(best_one), self._with_absences(plain)):
+                lean = self._lean(self._set_anew(start))
+                final[lean.shape] = self.best[lean.shape]
         self.best = final
 
     def _lean(self, candidate: Candidate) -> Candidate:
