@@ -101,6 +101,14 @@ def incidents_of(
         column = pa.chunked_array([pa.Array.from_pandas(frame["time"])])
     except (pa.ArrowException, TypeError, ValueError):
         raise StreamError(f"times of the {what} that are of several kinds, or none") from None
+    has_no_zone = pa.types.is_timestamp(column.type) and column.type.tz is None
+    if has_no_zone and schema.timezone is None and schema.column_zone not in (None, "UTC"):
+        zone = schema.column_zone
+        raise StreamError(
+            f"times of the {what} without a zone, and those of the stream are in {zone}",
+            expected="times in a zone",
+            hint=f"{what}['time'].dt.tz_localize('{zone}') says in which",
+        )
     times = microseconds(column, "time", unit=schema.unit, timezone=schema.timezone)
     if by is None:
         return Incidents(np.sort(times), {}, before, after)

@@ -52,26 +52,23 @@ def without_events(
     training: Training, candidate: Candidate, rows: Rows, price: float, most: int
 ) -> list[Step]:
     """Return the narrowings of a candidate by an absence that count, best first."""
-    if not len(rows.begins) or len(candidate.absences) > 1:
+    if len(candidate.absences) > 1:
         return []
-    times = np.stack([training.clock[each] for each in rows.events])
-    places = range(len(candidate.types) + 1) if candidate.operator == "SEQ" else (0,)
+    end = len(candidate.types)
+    at_end = rows_of(training, candidate, most, late=True)
     steps = []
-    before = rows.score()
-    for code in range(len(training.type_names)):
-        if not len(training.events[code]) or code in candidate.types:
+    for place in (*range(end), end) if candidate.operator == "SEQ" else (0,):
+        own = at_end if place == end else rows
+        if not len(own.begins) or any(each.place in (place, end) for each in candidate.absences):
             continue
-        for place in places:
-            if any(each.place == place for each in candidate.absences):
+        times = np.stack([training.clock[each] for each in own.events])
+        before = own.score()
+        for code in range(len(training.type_names)):
+            if not len(training.events[code]) or code in candidate.types:
                 continue
             wider = replace(candidate, absences=(*candidate.absences, Absence(code, place)))
-            if place == len(candidate.types):
-                after = rows_of(training, wider, most).score()
-            elif candidate.ends_late:
-                continue
-            else:
-                after = rows.score(absent(training, candidate, code, place, times))
-            steps.append(Step(wider, after, evidence(rows.apart, before, after)))
+            after = own.score(absent(training, candidate, code, place, times))
+            steps.append(Step(wider, after, evidence(own.apart, before, after)))
     return _best(steps, rows, price)
 
 

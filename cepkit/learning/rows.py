@@ -78,9 +78,17 @@ class Rows:
         return Score(hits, true, float(self.weights[alarms & ~near].sum()), self.total)
 
 
-def rows_of(training: Training, candidate: Candidate, most: int) -> Rows:
-    """Return the possible matches of a candidate, at most so many."""
-    joined = _Join(training, candidate, most)
+def rows_of(training: Training, candidate: Candidate, most: int, *, late: bool = False) -> Rows:
+    """Return the possible matches of a candidate.
+
+    Args:
+        training: The events.
+        candidate: The candidate.
+        most: How many there may be.
+        late: Whether alarms are at the end of the window although nothing has to be absent there.
+    """
+    late = late or candidate.ends_late
+    joined = _Join(training, candidate, most, late=late)
     events, weights = joined.rows()
     clock = training.clock
     times = np.stack([clock[each] for each in events])
@@ -89,10 +97,10 @@ def rows_of(training: Training, candidate: Candidate, most: int) -> Rows:
     for each in candidate.conditions:
         if each.right >= 0:
             passing &= each.holds(training, events[each.left], events[each.right])
-    alarms = starts + candidate.window if candidate.ends_late else ends
+    alarms = starts + candidate.window if late else ends
     for absence in candidate.absences:
         passing &= absent(training, candidate, absence.type, absence.place, times)
-    if candidate.ends_late:
+    if late:
         passing &= training.counts(alarms)
     chosen = np.flatnonzero(passing)
     chosen = chosen[np.argsort(alarms[chosen], kind="stable")]
@@ -135,8 +143,8 @@ def absent(
 class _Join:
     """A join of the events of a candidate."""
 
-    def __init__(self, training: Training, candidate: Candidate, most: int) -> None:
-        self.training, self.candidate, self.most = training, candidate, most
+    def __init__(self, training: Training, candidate: Candidate, most: int, *, late: bool) -> None:
+        self.training, self.candidate, self.most, self.late = training, candidate, most, late
         self.parts = []
         for number, code in enumerate(candidate.types):
             events = training.events[code]
@@ -158,7 +166,7 @@ class _Join:
         """Return the rows in which an event is the last one."""
         training, clock = self.training, self.training.clock
         first = self.parts[last]
-        if not self.candidate.ends_late:
+        if not self.late:
             first = first[training.counts(clock[first])]
         table = {last: first}
         weights = np.ones(len(first))

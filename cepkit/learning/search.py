@@ -88,10 +88,10 @@ class Pool:
         training = self.training
         lifts: dict[int, float] = {}
         everywhere = len(training.clock)
-        before, _ = training.near(training.clock)
+        before, _ = training.near(training.clock, 2)
         inside = max(1, len(np.unique(before)))
         for code, events in enumerate(training.events):
-            pairs, hit = training.near(training.clock[events])
+            pairs, hit = training.near(training.clock[events], 2)
             if len(np.unique(hit)) < max(2.0, _LEAST_RECALL * training.total):
                 continue
             lifts[code] = len(np.unique(pairs)) / inside / (len(events) / everywhere)
@@ -153,6 +153,8 @@ class Pool:
     def _finish(self, tell: Callable[[float], None]) -> None:
         """Give the best ones absences, take away what they need not, and set bounds anew."""
         best = self.ranked()[:_FINISHED]
+        singles = (each for each in self.ranked() if len(each[1].types) == 1)
+        best += [each for each in singles if each not in best]
         final: dict[tuple[object, ...], tuple[float, Candidate]] = {}
         for number, (_, candidate) in enumerate(best):
             tell(0.8 + 0.2 * number / len(best))
@@ -167,9 +169,9 @@ class Pool:
         """Return a candidate without the parts that are not surely needed."""
         score = rows_of(self.training, candidate, _ROWS).score()
         for wider in candidate.narrowed_from():
-            rows = rows_of(self.training, wider, _ROWS)
+            self.add(wider, rows_of(self.training, wider, _ROWS).score().f1)
+            rows = rows_of(self.training, wider, _ROWS, late=candidate.ends_late)
             before = rows.score()
-            self.add(wider, before.f1)
             if before.false and evidence(rows.apart, before, score) < _SPARED:
                 return self._lean(wider)
         return candidate

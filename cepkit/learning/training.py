@@ -74,10 +74,15 @@ class Training:
         place = alarms % self.stride
         return (place >= self.within) & (place < self.stride - 3 * self.within)
 
-    def near(self, alarms: Integers) -> tuple[Integers, Integers]:
-        """Return the pairs of alarms and incidents that they hit."""
+    def near(self, alarms: Integers, times: int = 1) -> tuple[Integers, Integers]:
+        """Return the pairs of alarms and incidents that they hit.
+
+        Args:
+            alarms: The times of alarms, or of events.
+            times: How many times `within` the incident may follow.
+        """
         first = np.searchsorted(self.incidents, alarms, "left")
-        last = np.searchsorted(self.incidents, alarms + self.within, "right")
+        last = np.searchsorted(self.incidents, alarms + times * self.within, "right")
         pairs, places = ranges(first, last)
         return pairs, self.numbered[places]
 
