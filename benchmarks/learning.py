@@ -2,8 +2,8 @@
 
 Thirty generated streams with a planted pattern (`benchmarks.planted`), and recorded data with known
 answers. Beside `learn` stand the most frequent sequence of types before incidents, and a decision
-tree on the counts of types (where scikit-learn is installed: the extra `bench`). All are judged on
-the same later events, by the same rule.
+tree on the counts of types (where scikit-learn is installed). All are judged on the same later
+events, by the same rule.
 
 python -m benchmarks.learning [--seeds 30] [--first 0] [--out FOLDER]
 """

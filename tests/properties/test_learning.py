@@ -67,7 +67,7 @@ def judged(text: str, frame: pd.DataFrame, labels: pd.DataFrame, by: str | None,
 
 
 @given(streams())
-@settings(max_examples=15)
+@settings(max_examples=15, deadline=None)
 def test_scores_are_those_of_the_matches_after_the_split(drawn):
     frame, labels, by = drawn
     if len(labels) < 6:
