@@ -55,10 +55,13 @@ class Pool:
 
     def ranked(self) -> list[tuple[float, Candidate]]:
         """Return the candidates, best first."""
-        return sorted(
-            self.best.values(),
-            key=lambda pair: (-pair[0], pair[1].size, pair[1].text(self.training)),
-        )
+
+        def order(pair: tuple[float, Candidate]) -> tuple[float, int, bool, str]:
+            worth, candidate = pair
+            is_and = candidate.operator == "AND"
+            return -worth, candidate.size, is_and, candidate.text(self.training)
+
+        return sorted(self.best.values(), key=order)
 
     def add(self, candidate: Candidate, f1: float) -> None:
         """Add a candidate unless there is a better one of its shape."""
@@ -172,7 +175,9 @@ class Pool:
             self.add(wider, rows_of(self.training, wider, _ROWS).score().f1)
             rows = rows_of(self.training, wider, _ROWS, late=candidate.ends_late)
             before = rows.score()
-            if before.false and evidence(rows.apart, before, score) < _SPARED:
+            # One that hits less is none that the part narrows: alarms end at another event.
+            narrows = before.false and before.hits >= score.hits
+            if narrows and evidence(rows.apart, before, score) < _SPARED:
                 return self._lean(wider)
         return candidate
 
