@@ -23,7 +23,6 @@ from time import perf_counter
 from types import CodeType, FunctionType
 from typing import Any
 
-import llvmlite
 import numpy as np
 
 from cepkit import native_loops
@@ -153,6 +152,8 @@ def _entry(made_of: bytes) -> str:
 @cache
 def _versions() -> tuple[Any, ...]:
     """Return the versions of all compilers, without importing Numba."""
+    import llvmlite
+
     calls = [
         _instructions(code)
         for each in vars(native_loops).values()

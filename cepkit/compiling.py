@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.compiled_loops import LoopCache
-from cepkit.native_loops import NativeLoop, flatten
+from cepkit.native_loops import NativeLoop, flatten, is_installed
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -75,14 +75,14 @@ def addressed(signature: str) -> Callable[[F], Any]:
     Args:
         signature: Its types, as Numba writes them.
     """
-    from numba.core.ccallback import CFunc
-    from numba.core.sigutils import normalize_signature
-
     options = {"error_model": "numpy"}
 
     def wrapped(function: F) -> Any:
         if is_interpreted():
             return lambda *arguments: function(*map(_in_place_of_address, arguments))
+        from numba.core.ccallback import CFunc
+        from numba.core.sigutils import normalize_signature
+
         callback: Any = CFunc(function, normalize_signature(signature), locals={}, options=options)
         described = SimpleNamespace(py_func=function, targetoptions=options)
         callback._cache = LoopCache(described)  # noqa: SLF001 - Numba has no other way
@@ -93,7 +93,9 @@ def addressed(signature: str) -> Callable[[F], Any]:
 
 
 def is_interpreted() -> bool:
-    """Return whether loops run as plain Python, with NUMBA_DISABLE_JIT."""
+    """Return whether loops run as plain Python: without Numba, or with NUMBA_DISABLE_JIT."""
+    if not is_installed():
+        return True
     numba = sys.modules.get("numba")
     variable = numba.config.DISABLE_JIT if numba else os.environ.get("NUMBA_DISABLE_JIT", "0")
     return variable not in (0, "0")
@@ -136,15 +138,15 @@ class _Loop:
 
     @cached_property
     def dispatcher(self) -> Any:
-        """The Numba dispatcher; the function itself with NUMBA_DISABLE_JIT."""
+        """The Numba dispatcher; the function itself where loops are interpreted."""
         with _loading:
             if "dispatcher" in self.__dict__:  # another thread was first
                 return self.__dict__["dispatcher"]
+            if is_interpreted():  # as compiled loops: integers wrap around
+                return np.errstate(all="ignore")(self.py_func)
             from numba import njit
 
             loop: Any = njit(**self.targetoptions)(self.py_func)
-            if not hasattr(loop, "py_func"):
-                return np.errstate(all="ignore")(loop)  # as compiled loops: integers wrap around
             loop._cache = LoopCache(self)  # noqa: SLF001 - Numba has no other way
             # Set here already: another thread must not make a second one.
             return self.__dict__.setdefault("dispatcher", loop)

@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["loading", "nx", "pc", "pd"]
+__all__ = ["llvm", "loading", "nx", "pc", "pd"]
 
 if TYPE_CHECKING:
+    import llvmlite.binding as llvm
     import networkx as nx
     import pandas as pd
     import pyarrow.compute as pc
@@ -30,6 +31,7 @@ else:
             setattr(self, name, value)  # cache it
             return value
 
+    llvm = _Lazy("llvmlite.binding")
     nx = _Lazy("networkx")
     pc = _Lazy("pyarrow.compute")
     pd = _Lazy("pandas")

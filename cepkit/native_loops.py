@@ -24,8 +24,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
+
+from cepkit.lazy import llvm
 
 TESTED = ("0.62", "0.63", "0.64", "0.65", "0.66", "0.67", "0.68")
 """The releases of Numba whose inner layout these loops are tested with; others run their own."""
@@ -102,6 +103,8 @@ def may_run() -> bool:
 
     That is so for a tested release with default settings, until something imports Numba.
     """
+    if not is_installed():
+        return False
     known = ("NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS")
     set_otherwise = any(name.startswith("NUMBA_") and name not in known for name in os.environ)
     return not (
@@ -112,6 +115,12 @@ def may_run() -> bool:
 def is_tested(version: str) -> bool:
     """Return whether loops of this version of Numba are tested to run without it."""
     return ".".join(version.split(".")[:2]) in TESTED
+
+
+@cache
+def is_installed() -> bool:
+    """Return whether there is Numba; a browser has none."""
+    return find_spec("numba") is not None
 
 
 @cache
@@ -221,10 +230,6 @@ def machine_code(compiled: Any, entry: str) -> bytes:
     """Return a loop as an object file with an entry; empty if it needs Numba to run.
 
     Nothing of Numba's inner layout is touched where its release is not tested.
-
-    Args:
-        compiled: The code compiled by Numba.
-        entry: The name of the entry.
     """
     if not is_tested(numba_version()):
         return b""
@@ -257,7 +262,6 @@ def load(kept: bytes, entry: str, arguments: Sequence[Any]) -> NativeLoop:
     """Load the result of `machine_code`.
 
     Args:
-        entry: The name of the entry.
         arguments: The types of its arguments.
     """
     results, code = kept.split(b"\n", 1)
@@ -318,8 +322,6 @@ def entry_source(entry: str, name: str, types: Sequence[str], kinds: Iterable[An
     """Return the source of a function that calls a loop with the arguments in a block.
 
     Args:
-        entry: The name of the function.
-        name: The name of the loop.
         types: LLVM's types of its parameters: result pointer, error pointer, the arguments.
         kinds: Numba's types of the arguments.
 

@@ -32,6 +32,8 @@ def is_watched() -> bool:
 
 def is_shown(progress: Progress) -> bool:
     """Return whether to show a bar."""
+    if sys.platform == "emscripten":  # a browser cannot start the thread that draws it
+        return False
     return progress is True or (progress == "auto" and is_watched())
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import cepkit
 from cepkit import compiled_loops, compiling
 
 HELPER = """from cepkit.compiling import lent
@@ -196,17 +198,32 @@ print(json.dumps(numbers))
 """
 
 
+def without_numba(folder: Path) -> dict[str, str]:
+    """Return an environment in which Numba is not installed, as in a browser."""
+    for place in map(Path, sys.path):
+        for entry in place.iterdir() if place.name == "site-packages" else ():
+            if not entry.name.startswith(("numba", "llvmlite")):
+                with suppress(FileExistsError):
+                    (folder / entry.name).symlink_to(entry)
+    return {"PYTHONPATH": os.pathsep.join([str(Path(cepkit.__file__).parents[1]), str(folder)])}
+
+
 @pytest.mark.slow
-def test_loops_that_are_not_compiled_find_the_same() -> None:
-    """With NUMBA_DISABLE_JIT, as for a debugger or for coverage."""
+def test_loops_that_are_not_compiled_find_the_same(tmp_path: Path) -> None:
+    """With NUMBA_DISABLE_JIT, as for a debugger or for coverage; and without Numba."""
     answers = [
         subprocess.run(
-            [sys.executable, "-W", "error", "-c", WITHOUT_COMPILER],
+            [sys.executable, *options, "-W", "error", "-c", f"{first}\n{WITHOUT_COMPILER}"],
             env={**os.environ, **more},
             capture_output=True,
             text=True,
             check=True,
         ).stdout
-        for more in ({}, {"NUMBA_DISABLE_JIT": "1"})
-    ]
-    assert answers[0] == answers[1]
+        for first, options, more in (
+            ("", [], {}),
+            ("", [], {"NUMBA_DISABLE_JIT": "1"}),
+            ("import importlib.util as u; assert not u.find_spec('numba')", ["-S"],
+             without_numba(tmp_path)),
+        )
+    ]  # fmt: skip
+    assert answers[0] == answers[1] == answers[2]

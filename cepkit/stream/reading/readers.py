@@ -83,7 +83,6 @@ def read_table(
 
     Args:
         path: A CSV or Parquet file, or a folder of them.
-        columns: The columns to read, in the order of the result.
         limit: The number of rows to read from the beginning; None for all.
         coded: Whether texts of Parquet files stay dictionary-encoded as stored.
         within: Has the time range to read; row groups that lie outside are left out.
@@ -147,10 +146,10 @@ def _read_file(data: Data, columns: list[str], texts: list[str], within: Schema 
         known = groups_of(data.path, metadata, within, kind)
         if known is not None:
             groups = [group.number for group in known if group.reaches(within)]
-    if len(groups) == 1:
-        return part(groups[0])
     if not groups:
         return pa.Table.from_batches([], _schema(data)).select(columns)
+    if len(groups) == 1 or os.cpu_count() == 1:  # a browser has one core, and no threads
+        return pa.concat_tables(map(part, groups))
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:

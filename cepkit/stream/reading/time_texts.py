@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -20,6 +22,11 @@ _ZONED = pa.timestamp("us", "UTC")
 # Texts that stand for null in files and in pandas.
 NULLS = ("", "NAT", "NAN", "NULL", "NONE", "NA", "N/A")
 
+_DATES = ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d-%m-%Y", "%d-%b-%Y", "%d %b %Y", "%Y%m%d")
+_CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p", " %H%M%S")
+_OF_LOGS = ("%d/%b/%Y:%H:%M:%S %z", "%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S %z")
+_FORMATS = (*(date + clock for date in _DATES for clock in _CLOCKS), *_OF_LOGS)
+
 _WITH_ZONE = r"[T ]\d{2}.*(Z|[+-]\d{2}(:?\d{2})?)$"
 _TIDY = (
     (r"\s*(UTC|GMT)$", "Z"),
@@ -34,7 +41,6 @@ def parse_times(column: ArrowColumn, name: str, timezone: str | None) -> Integer
 
     Args:
         column: Texts such as "2024-03-01", "2024-03-01T10:00:00.5Z", "2024-03-01 10:00+01:00".
-        name: The column's name, for error messages.
         timezone: The zone of texts without one; None is UTC, and then all texts must have a zone or
             none.
 
@@ -70,7 +76,7 @@ def parse_times(column: ArrowColumn, name: str, timezone: str | None) -> Integer
             texts[row].as_py(),
             row,
             "a time such as 2024-03-01T10:00:00, with or without a zone",
-            "events(..., time_format='%d.%m.%Y %H:%M:%S') says how times are written",
+            _format_hint(texts[row].as_py()),
         )
     if timezone is None:
         _refuse_a_mixture(texts, without_zone, with_zone, name)
@@ -84,6 +90,21 @@ def unreadable(name: str, text: str, row: int, expected: str, hint: str) -> Stre
         expected=expected,
         hint=hint,
     )
+
+
+def _format_hint(text: str) -> str:
+    """Return a hint with the formats that fit a text; 01/02/2026 fits two."""
+    fitting = [each for each in _FORMATS if _fits(text.strip(), each)] or ["%d.%m.%Y %H:%M:%S"]
+    formats = " or ".join(f"time_format={each!r}" for each in fitting)
+    return f"events(..., {formats}) says how times are written"
+
+
+def _fits(text: str, time_format: str) -> bool:
+    try:
+        datetime.strptime(text, time_format)  # noqa: DTZ007 - only whether it fits
+    except ValueError:
+        return False
+    return True
 
 
 def _refuse_a_mixture(

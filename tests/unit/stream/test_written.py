@@ -2,6 +2,7 @@
 
 import datetime as dt
 import gzip
+import re
 
 import numpy as np
 import pandas as pd
@@ -152,3 +153,18 @@ def test_options_of_csv_files_are_refused_for_other_files(tmp_path):
     for name in ("a.parquet", "a.jsonl"):
         with pytest.raises(StreamError, match="sep= with"):
             ck.events(tmp_path / name, time="t", type="k", unit="s", sep=";")
+
+
+@pytest.mark.parametrize(
+    ("text", "formats"),
+    [
+        ("01.03.2026 00:00", ["%d.%m.%Y %H:%M"]),
+        ("3/4/2026 10:05 PM", ["%m/%d/%Y %I:%M %p", "%d/%m/%Y %I:%M %p"]),
+        ("10/Oct/2000:13:55:36 -0700", ["%d/%b/%Y:%H:%M:%S %z"]),
+        ("soon", ["%d.%m.%Y %H:%M:%S"]),
+    ],
+)
+def test_times_in_another_format_are_refused_with_the_formats_that_fit(text, formats):
+    with pytest.raises(StreamError) as caught:
+        ck.events([{"ts": text}], time="ts")
+    assert re.findall("time_format='(.*?)'", str(caught.value)) == formats
