@@ -179,7 +179,7 @@ class Learned(Printed):
             f" {self.split:%Y-%m-%d %H:%M:%S} UTC, judged on {later} later"
         )
         remarks.append(
-            f"base rate: {self.chance.share:.3f} of the time is at most"
+            f"base rate: {number(self.chance.share)} of the time is at most"
             f" {duration_text(self.within)} before an incident"
         )
         if not self.finished:
