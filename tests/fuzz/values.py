@@ -64,6 +64,7 @@ def _calls() -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
             "rates": [1.0, 2.0], "cost": "work"}),
         "detect": (ck.detect, (stream, _PATTERN, ["a", "b", "c"]), {
             "limit": 3, "sets": "every", "spark": ck.SparkOptions(), "progress": False}),
+        "detect sample": (ck.detect, (stream, "PATTERN SEQ(A a, B b)"), {"sample": 3, "seed": 1}),
         "detect clocks": (ck.detect, (stream, "PATTERN SEQ(A a, B b)"), {"clock_error": "1 s"}),
         "detect several": (ck.detect, (stream, {"p": _PATTERN, "q": _PATTERN}), {
             "share": "auto", "limit": 3, "sets": "every"}),
@@ -73,6 +74,8 @@ def _calls() -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
             "share": "auto", "cost": "work", "progress": False}),
         "draw several": (ck.draw, ([_PATTERN, _PATTERN],), {}),
         "check_detectable": (t["query"].check_detectable, (stream,), {}),
+        "aggregate error": (ck.aggregate, (stream, "PATTERN SEQ(A a, B b) AGG COUNT"), {
+            "error": 0.2, "confidence": 0.9, "seed": 1}),
         "aggregate": (ck.aggregate, (stream, _COUNTED), {
             "method": "auto", "emit": "trigger", "functions": None, "share": "auto",
             "spark": ck.SparkOptions(), "progress": False}),
@@ -81,6 +84,8 @@ def _calls() -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
             "labels": [1, 2], "by": None, "tolerance": "1 second", "miss": 1.0,
             "false_alarm": 1.0, "progress": False, "k": [1, 2]}),
         "exercises": (ck.exercises, (), {"seed": 1}),
+        "learn": (ck.learn, (stream, [1, 2, 3, 4, 5]), {
+            "within": "1 second", "by": None, "seed": 0, "progress": False}),
         "equivalent": (ck.equivalent, (_PATTERN, _OPEN.replace("$k", "3")), {
             "streams": 50, "events": 4, "seed": 0, "progress": False}),
         "simulate": (ck.simulate, (stream, _PATTERN, "chain-nfa", ["a", "b", "c"]), {

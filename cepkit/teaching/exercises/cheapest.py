@@ -40,7 +40,9 @@ class Cheapest:
         pattern = _PATTERN.format(more=", D d" if number else "")
         while True:
             rates = dict(zip(names, random.sample(_RATES, len(names)), strict=True))
-            shares = {("a", "b"): random.choice(_SHARES), ("b", "c"): random.choice(_SHARES)}
+            shares: dict[tuple[str, ...], float] = {
+                pair: random.choice(_SHARES) for pair in (("a", "b"), ("b", "c"))
+            }
             costs = _costs(pattern, rates, shares)
             best, second, *_ = sorted(costs.values())
             if second > _LEAD * best:
@@ -60,10 +62,10 @@ class Cheapest:
 
 
 def _costs(
-    pattern: str, rates: Mapping[str, float], shares: Mapping[tuple[str, str], float]
+    pattern: str, rates: Mapping[str, float], shares: Mapping[tuple[str, ...], float]
 ) -> dict[tuple[str, ...], float]:
     branches = normal_form(as_query(pattern))
-    statistics = Statistics.assumed(dict(rates), dict(shares))
+    statistics = Statistics.assumed(rates, shares)
     costs = [PARTIAL_MATCHES.on(branch, statistics) for branch in branches]
     return {order: from_log(query_cost(costs, [OrderPlan(order)])) for order in permutations(rates)}
 

@@ -39,7 +39,7 @@ def found(data: pd.DataFrame, pattern: str, order: Sequence[str] | None = None) 
 def rows_found(data: pd.DataFrame, pattern: str) -> list[tuple[int, ...]]:
     """Return the rows of each match, ascending."""
     frame = found(data, pattern).to_pandas()
-    frame = frame[[name for name in frame if name.endswith(f".{ROW}")]]
+    frame = frame[[name for name in frame if str(name).endswith(f".{ROW}")]]
     found_rows = []
     for cells in frame.itertuples(index=False):
         sets = [cell if isinstance(cell, list) else [cell] for cell in cells]

@@ -174,7 +174,7 @@ def test_error_about_standard_input_names_no_file(cepkit, monkeypatch, content, 
     assert "cepkit-" not in ran.err
 
 
-@pytest.mark.parametrize("option", [("--sep", ";"), ("--time-format", "%Y"), ("--decimal", ",")])
+@pytest.mark.parametrize("option", [("--time-format", "%Y"), ("--decimal", ",")])
 def test_format_of_a_file_is_refused_on_spark(on_stocks, option):
     ran = on_stocks("detect", "--spark", *option)
     assert ran.code == 1
@@ -207,3 +207,13 @@ def test_why_not_with_clock_error_names_clocks(on_stocks):
     options = ("--event", "a=1", "--event", "b=0", "--clock-error", "1 hour")
     ran = on_stocks("why-not", "--pattern-text", RIGHT, *options)
     assert "clock" in ran.out
+
+
+def test_sample_and_error_bound_of_the_command(on_stocks):
+    ran = on_stocks("detect", "--pattern-text", f"{RIGHT} WITHIN 1 hour", "--sample", 3)
+    assert (ran.code, ran.err) == (0, "")
+    assert "3 matches in" in ran.out
+    text = f"{RIGHT} WITHIN 1 hour AGG COUNT"
+    ran = on_stocks("aggregate", "--pattern-text", text, "--error", 0.05, "--seed", 4)
+    assert "count low" in ran.out
+    assert "by sampling" in ran.out
