@@ -315,3 +315,19 @@ def test_page_of_a_pattern_without_matches_is_shared_too(tmp_path):
     studio.write("PATTERN (")
     with pytest.raises(PatternError):
         studio.save_html(tmp_path / "y.html")
+
+
+def test_link_in_the_address_of_the_page_is_opened():
+    first = opened(OPEN)
+    first.bind(k=3)
+    assert first.wait()
+    told(first, "editor", do="choose", value="2")
+    told(first, do="tab", value="steps")
+    assert f'data-copy="{first.fragment}"' in first.html
+    studio = opened()
+    told(studio, set="link", value=first.fragment)
+    assert studio.state == first.state
+    assert studio.panel("editor").chosen == first.state.match
+    told(studio, set="link", value="#cepkit=none")
+    assert isinstance(studio.error, ArgumentError)
+    assert studio.state == first.state

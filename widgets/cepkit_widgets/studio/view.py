@@ -121,7 +121,7 @@ class Studio(App):
             case Exception():
                 content = error_note(made)
             case _:
-                content = ""
+                content = "" if self._task else '<p class="soft">There is no query to show.</p>'
         return studio_html(
             self.state,
             self._editor.html,
@@ -191,6 +191,18 @@ class Studio(App):
         with self.moving:
             self.state = replace(self.state, values=plain)
             self._there().bind(**plain)
+
+    def restore(self, source: str) -> None:
+        """Show what a studio saved: of a URL fragment, or the path of its file.
+
+        Raises:
+            ArgumentError: It is none.
+        """
+        with self.moving:
+            editor, state = self._there(), StudioState.of(source, self.state.events)
+            editor.bind(**state.values)
+            editor.write(state.pattern)
+            self._to(replace(state, pattern=editor.text, events=self.state.events))
 
     def calibrate(self, **grids: Any) -> None:
         """Open the curve with these values of parameters, as `cepkit.calibrate` takes them."""
@@ -274,6 +286,8 @@ class Studio(App):
                     names = made.value.query.parameters
                     values = made.value.rows[int(value)].values
                     self.bind(**dict(zip(names, values, strict=True)))
+            case "link":
+                self.restore(str(value))
             case "stop":
                 self.stop()
             case _:
