@@ -445,6 +445,14 @@ class Studio(App):
             return f"Studio: {self.error}"
         return f"Studio, {self.state.tab}: {str(self._editor).removeprefix('PatternEditor: ')}"
 
+    def to_html(self) -> str:
+        """Return a static copy of the page, for pages without a kernel; its player plays."""
+        html = super().to_html()
+        made = self._made.get("steps", (None, None))[1]
+        if self.state.tab == "steps" and isinstance(made, Shown):
+            html += made.value.player.to_html()
+        return html
+
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """Show the player below the page; a static copy stands beside them."""
         made = super()._repr_mimebundle_(**kwargs)
