@@ -45,21 +45,11 @@ _DOING = {
 class Studio(App):
     """One page for a pattern: its text, its data, matches, plans, steps and reasons.
 
+    `cepkit.studio` opens it.
+
     Attributes:
         state: What it shows, without data.
         error: The error of the last input; None if it was valid.
-
-    Example:
-        >>> import cepkit as ck
-        >>> trades = [
-        ...     {"ts": 1, "type": "MSFT", "price": 30.0},
-        ...     {"ts": 2, "type": "GOOG", "price": 31.0},
-        ...     {"ts": 3, "type": "GOOG", "price": 29.0},
-        ... ]
-        >>> stream = ck.events(trades, time="ts", type="type", unit="s")
-        >>> studio = ck.studio(stream, "PATTERN SEQ(MSFT a, GOOG b)")
-        >>> print(studio)
-        Studio, matches: 2 matches in the first 3 events
     """
 
     def __init__(
@@ -89,15 +79,12 @@ class Studio(App):
             if pattern is not None:
                 text = pattern if isinstance(pattern, str) else str(as_query(pattern))
                 self.state = StudioState.of(text, events)
-            editor = PatternEditor.panel_of(
-                self, stream, None if text is None else self.state.pattern, events=self.state.events
-            )
+                text = self.state.pattern
+            editor = PatternEditor.panel_of(self, stream, text, events=self.state.events)
+            self.error = editor.error
         except Exception as reason:  # noqa: BLE001 - an app never raises into the notebook
             self.error = reason
-            self.refresh()
-            return
-        if editor.error is not None:
-            self.error = editor.error
+        if self.error is not None:
             self.refresh()
             return
         with self.moving:
@@ -114,9 +101,7 @@ class Studio(App):
         tab = self.state.tab
         key, made = self._made.get(tab, (None, None))
         match made:
-            case App():
-                content = made.html
-            case Shown():
+            case App() | Shown():
                 content = made.html
             case Exception():
                 content = error_note(made)
