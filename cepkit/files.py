@@ -36,7 +36,6 @@ class Kind:
     """A kind of file.
 
     Attributes:
-        name: Its name.
         endings: The endings of such files.
     """
 

@@ -66,6 +66,9 @@ def aggregate(
     method: str = "auto",
     emit: Emit = "trigger",
     functions: Mapping[str, Function] | None = None,
+    error: float | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
     threads: int | None = None,
     spark: SparkOptions | None = None,
     progress: Progress = "auto",
@@ -82,6 +85,9 @@ def aggregate(
     emit: Emit = "trigger",
     functions: Mapping[str, Function] | None = None,
     share: Shared = "auto",
+    error: float | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
     threads: int | None = None,
     spark: SparkOptions | None = None,
     progress: Progress = "auto",
@@ -122,6 +128,12 @@ def aggregate(
             result, or for each query the lengths of its pieces, as [(2, 3), (3, 2)], with None for
             a query that shares nothing. Sequences share, in all functions of the language; the rows
             are always the same.
+        error: Estimate the aggregates of all matches from random walks until the half width of each
+            interval is at most this share of the estimate, as 0.02. For COUNT, SUM and AVG; the
+            rows are those of emit="total", with the ends of the intervals in columns such as
+            "count low" and "count high" (docs/how-to/samples.md). Spark's events are fetched.
+        confidence: The probability that an interval, taken by itself, has the exact value.
+        seed: The seed of the walks.
         threads: The most threads that search; None for all cores that the process may use, which
             `CEPKIT_THREADS` limits as well. Results do not depend on it; on Spark its executors
             divide the work.
@@ -198,6 +210,15 @@ def aggregate(
     by_name = queries_of(pattern, read) if several else {ALONE: read(pattern)}
     if not by_query:
         return _of_values(stream, by_name[ALONE], threads, spark, progress)
+    if error is not None:
+        other = "several patterns" if several else "functions=" if functions else ""
+        other = "a streaming DataFrame" if stream.lateness is not None else other
+        if other:
+            raise UnsupportedError(f"error= with {other}", hint="leave one of the two out")
+        from cepkit.api.sampling import estimate
+
+        with limited_to(threads), showing("drawing", progress):
+            return estimate(stream, by_name[ALONE], error, confidence, seed, method, emit)
     if stream.lateness is not None:
         return _on_stream(stream, by_name, by_query, method, emit, share)
     with limited_to(threads), showing("aggregating", progress):

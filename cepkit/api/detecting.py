@@ -73,6 +73,8 @@ def detect(
     sets: Literal["every", "maximal"] = "every",
     adapt: str | Decision | Adaptation = "static",
     clock_error: str | timedelta | None = None,
+    sample: int | None = None,
+    seed: int = 0,
     threads: int | None = None,
     spark: SparkOptions | None = None,
     progress: Progress = "auto",
@@ -91,6 +93,8 @@ def detect(
     sets: Literal["every", "maximal"] = "every",
     adapt: str | Decision | Adaptation = "static",
     clock_error: str | timedelta | None = None,
+    sample: int | None = None,
+    seed: int = 0,
     threads: int | None = None,
     spark: SparkOptions | None = None,
     progress: Progress = "auto",
@@ -128,6 +132,9 @@ def detect(
             events. A match is certain if the same events match for all true times of the stream,
             and possible if they do for some; `.to_pandas()` has a column `certainty`, `.counts()`
             the numbers of both (docs/how-to/clocks.md). Spark's events are fetched.
+        sample: Give so many of the matches at random, each as likely as any other and none twice;
+            all of them if there are no more. Most matches are never found (docs/how-to/samples.md).
+        seed: The seed of the sample.
         threads: The most threads that search; None for all cores that the process may use, which
             `CEPKIT_THREADS` limits as well. Results do not depend on it; on Spark its executors
             divide the work.
@@ -183,6 +190,10 @@ def detect(
     options = options_for(spark, "detect", stream, several=several)
     if clock_error is not None:
         _check_alone("clock_error", stream, several=several, adapt=adapt)
+    if sample is not None:
+        _check_alone("sample", stream, several=several, adapt=adapt)
+        if clock_error is not None:
+            raise UnsupportedError("sample= with clock_error=", hint="one of them")
     if limit is not None and stream.lateness is not None:
         raise UnsupportedError(
             f"limit={limit} over a streaming DataFrame, which has no end",
@@ -214,6 +225,12 @@ def detect(
         with limited_to(threads), showing("planning", progress):
             uncertain = detect_uncertain(stream, query, plan, clock_error, limit=limit)
         return uncertain.with_progress(progress)
+    if sample is not None:
+        from cepkit.api.sampling import detect_sample
+
+        with limited_to(threads), showing("planning", progress):
+            some = detect_sample(stream, query, plan, sample, seed, limit=limit)
+        return some.with_progress(progress)
     with limited_to(threads), showing("planning", progress):
         result = _detect_recorded(stream, query, plan, options, limit=limit, sets=sets, adapt=adapt)
     return result.with_progress(progress)

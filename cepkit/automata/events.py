@@ -37,7 +37,6 @@ class Event:
         ts: Its time in microseconds since 1970 UTC.
         order: Its place in the order of events: `ts`, or its number.
         clock: Its place in the window: `ts`, its arrival number, or that inside its partition.
-        type: Its type.
         values: The attributes that the query reads, in the order of their names.
         key: The values of PARTITION BY; empty without it.
     """

@@ -48,8 +48,6 @@ class Member:
     Attributes:
         number: Its number among all branches.
         query: The number of its query.
-        branch: The branch.
-        plan: Its plan.
         called: The names of its variables in traces; a shared variable has one name.
         taken: The nodes that it takes from others.
         users: For each own node its variables and the numbers of the branches that use it.

@@ -22,7 +22,7 @@ from cepkit.tables import count_text
 _LOOK_SECONDS = 0.5
 _REFUSED = (
     "limit", "explain", "json", "statistics", "planner", "arrival", "ties", "overwrite", "since",
-    "until", "clock-error",
+    "until", "clock-error", "sample",
 )  # fmt: skip
 
 

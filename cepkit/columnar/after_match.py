@@ -33,7 +33,6 @@ class _Held:
     """Matches of one program.
 
     Attributes:
-        blocks: Some in each.
         size: How many there are.
         most: The number of matches that triggers dropping useless ones.
     """

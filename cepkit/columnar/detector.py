@@ -28,9 +28,8 @@ from cepkit.columnar.kleene.limits import (
 from cepkit.columnar.parts import Make, PartRun, held, run_parts, sized, whole
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
-from cepkit.columnar.slices.clocks import readings
 from cepkit.columnar.slices.counters import Counters, counters_for
-from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead
+from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead, readings
 from cepkit.columnar.slices.plans import SlicePlans, SliceWork
 from cepkit.errors import StreamError
 from cepkit.pattern.policies import AfterMatch, Clock

@@ -22,7 +22,6 @@ from cepkit.columnar.kernels.loops import counting_sort
 from cepkit.columnar.kleene.limits import SetChoice
 from cepkit.columnar.slices.blocks import Block, SetBlock
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
-from cepkit.columnar.slices.clocks import numbered, readings
 from cepkit.columnar.slices.counters import Counters, add_counters, counters_for
 from cepkit.columnar.slices.cutting import (
     HEAVY,
@@ -32,6 +31,8 @@ from cepkit.columnar.slices.cutting import (
     SLICE_ROWS,
     cut,
     looks_ahead,
+    numbered,
+    readings,
     slices,
 )
 from cepkit.columnar.slices.plans import SlicePlan, SlicePlans, SliceRun, SliceWork, total
@@ -84,7 +85,6 @@ class PartRun:
     """The end of a slice's run.
 
     Attributes:
-        part: The slice.
         plan: Its own plan; None for the query's.
         query: The compiled query that it ran.
         counters: Its work.

@@ -19,12 +19,13 @@ import pyarrow as pa
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.slices.candidates import Owned
-from cepkit.columnar.slices.clocks import numbered, readings
 from cepkit.columnar.slices.cutting import (
     SLICE_ROWS,
     WINDOWS_PER_SLICE,
     cutting_clock,
     looks_ahead,
+    numbered,
+    readings,
     slices,
 )
 from cepkit.memory import free_memory
@@ -36,9 +37,8 @@ from cepkit.planners.choose import plan_in_pieces
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.coded import decoded
 from cepkit.stream.columns import Dropped, EventColumns, LazyRows
-from cepkit.stream.reading.file_parts import FileParts
+from cepkit.stream.reading.file_parts import FileParts, sampled_events
 from cepkit.stream.reading.ingest import event_columns
-from cepkit.stream.reading.sampled import sampled_events
 from cepkit.stream.stream import Stream
 from cepkit.threads import number_of_threads
 
@@ -57,7 +57,6 @@ class Cut:
     Attributes:
         window: The most between two events of a match, by the clock.
         reach: How far a piece sees beyond the events that it owns.
-        clock: The clock.
         counting: The branches that count events; empty if none does.
         least: The least events of a piece; None: as many as of a slice in memory.
         types: The types of the events that are read; None for any.

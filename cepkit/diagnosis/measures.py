@@ -66,7 +66,6 @@ class Limit:
 
     Attributes:
         clock: The clock that it is measured in.
-        most: The distance.
         scale: The number that violations are divided by.
     """
 

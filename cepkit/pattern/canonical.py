@@ -70,7 +70,6 @@ class SubPattern:
         beside: The positions under UNTIL, each with the position of its set.
         conditions: All other conditions, without NOT.
         window: The window of the pattern; an exclusive one is inclusive here, one unit shorter.
-        strategy: The strategy of the pattern.
         partition_by: The partition attributes of the pattern, sorted.
         together: The positions under each NOT of several events.
     """

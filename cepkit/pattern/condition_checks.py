@@ -10,22 +10,13 @@ from typing import get_args
 
 from cepkit.errors import PatternError, PatternSyntaxError, nearest
 from cepkit.pattern import conditions as c
+from cepkit.pattern import nodes as n
 from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.registered import function_of, known_functions
 from cepkit.pattern.evaluation.functions.texts import regex_problem
 from cepkit.pattern.names import attribute_text, name_text, string_text, variable_text
-from cepkit.pattern.nodes import (
-    Or,
-    Structure,
-    absent_in,
-    ends_of_loops_in,
-    events_of,
-    groups_in,
-    repeated_in,
-    together_in,
-)
 from cepkit.pattern.nodes import walk as walk_structure
 from cepkit.pattern.printer import aggregate_text, expression_text
 
@@ -119,21 +110,23 @@ class Events:
     groups: tuple[frozenset[str], ...] = ()
 
     @classmethod
-    def of(cls, structure: Structure) -> Events:
+    def of(cls, structure: n.Structure) -> Events:
         """Return the events of a pattern."""
         nodes = tuple(walk_structure(structure))
         return cls(
-            tuple(event.variable for event in events_of(structure)),
-            repeated_in(structure),
-            absent_in(structure),
+            tuple(event.variable for event in n.events_of(structure)),
+            n.repeated_in(structure),
+            n.absent_in(structure),
             tuple(
-                tuple(frozenset(e.variable for e in events_of(item)) for item in node.items)
+                tuple(frozenset(e.variable for e in n.events_of(item)) for item in node.items)
                 for node in nodes
-                if isinstance(node, Or)
+                if isinstance(node, n.Or)
             ),
-            frozenset(event.variable for event in ends_of_loops_in(structure)),
-            together_in(structure),
-            tuple(frozenset(e.variable for e in events_of(node)) for node in groups_in(structure)),
+            frozenset(event.variable for event in n.ends_of_loops_in(structure)),
+            n.together_in(structure),
+            tuple(
+                frozenset(e.variable for e in n.events_of(node)) for node in n.groups_in(structure)
+            ),
         )
 
     def beside(self, variable: str) -> frozenset[str]:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepkit.aggregation.methods.choice import choose_method
+from cepkit.aggregation.methods.running import choose_method
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.rows.result import Aggregates
 from cepkit.aggregation.rows.tables import Values, columns_of, kept, whole_numbers

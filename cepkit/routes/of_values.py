@@ -50,7 +50,6 @@ class Returned:
     """A query with RETURN in place of its AGG.
 
     Attributes:
-        query: The query.
         keys: For each column of GROUP BY its name, and the columns that may have its value.
         values: For each aggregate the aggregate, and the column of its values.
     """

@@ -110,7 +110,6 @@ class SharingPlan:
     """How the aggregates of several queries share counters.
 
     Attributes:
-        names: The names of the queries.
         clusters: The queries that share something.
         reasons: For each other query, by number, why it shares nothing.
     """

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.aggregation.methods import running
-from cepkit.aggregation.methods.choice import CARRIED, choose_method
+from cepkit.aggregation.methods.running import CARRIED, choose_method
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.semirings.functions import Function
 from cepkit.aggregation.sequence.definition import EventSequence, sequence_of

@@ -25,7 +25,6 @@ class KeyCounts:
     """The exact counts of a key: the values of one attribute, or of several together.
 
     Attributes:
-        attributes: The attributes of the key.
         events: The number of events with a key, of the types that the pattern compares by it.
         distinct: The number of different keys.
         most_frequent: The most frequent keys as texts with their numbers of events, in falling

@@ -20,8 +20,8 @@ from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, written_branches
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
+from cepkit.stream.coded import value_codes
 from cepkit.stream.columns import Column, Kind
-from cepkit.stream.distinct import value_codes
 
 Codes = npt.NDArray[np.int64]
 

@@ -128,7 +128,6 @@ class Buckets:
     Attributes:
         begin: The begin of the first, in microseconds.
         length: The length of each, in microseconds.
-        number: The number of stretches.
     """
 
     begin: int

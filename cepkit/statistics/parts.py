@@ -34,7 +34,6 @@ class Details:
     Attributes:
         missing: The share of missing values of each attribute.
         over_time: The events in buckets of time.
-        keys: The counts of keys.
         by_frequency: For each link the share of pairs of events with equal keys.
         lateness: The events that came out of order.
     """
@@ -95,7 +94,6 @@ class StreamCounter:
     """Counts a stream for a pattern.
 
     Attributes:
-        query: The pattern.
         buckets: The buckets of time; None for an empty stream.
         links: The equalities between its variables.
         keys: The keys that they and PARTITION BY compare.

@@ -178,6 +178,33 @@ def warn_of_no_window(expected: str, *patterns: object) -> None:
     )
 
 
+def warn_of_long_count(seconds: float, *patterns: object) -> None:
+    """Warn of a count that will take long.
+
+    Args:
+        seconds: The expected time.
+        patterns: The patterns; the first is named.
+    """
+    _warn(
+        f"counting takes some {max(1, round(seconds / 60)):,} minutes of one core, by the forecast;"
+        " ck.aggregate(..., error=0.02), with AGG COUNT in the pattern, estimates the number"
+        f"{_about(*patterns)}"
+    )
+
+
+def warn_of_wide_interval(error: float, *patterns: object) -> None:
+    """Warn of intervals that are wider than asked for.
+
+    Args:
+        error: The half width asked for.
+        patterns: The patterns; the first is named.
+    """
+    _warn(
+        f"some intervals are wider than error={error:g}, after as many walks as are made"
+        f"{_about(*patterns)}"
+    )
+
+
 def warn_of_short_window(absent: str, bound: str, window: str, *patterns: object) -> None:
     """Warn of a window that is shorter than the bound of a NOT.
 

@@ -261,7 +261,7 @@ def test_values_that_it_does_not_take_are_refused(name: str, method: str) -> Non
 
 
 @NAME
-def test_result_of_values_is_what_the_judge_says(name: str) -> None:
+def test_result_of_values_equals_the_judge(name: str) -> None:
     for column in (*WHOLE, *OTHERS):
         if column in KINDS["ordered"] and not takes_anything_ordered(name):
             continue

@@ -64,6 +64,7 @@ def _calls() -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
             "rates": [1.0, 2.0], "cost": "work"}),
         "detect": (ck.detect, (stream, _PATTERN, ["a", "b", "c"]), {
             "limit": 3, "sets": "every", "spark": ck.SparkOptions(), "progress": False}),
+        "detect sample": (ck.detect, (stream, "PATTERN SEQ(A a, B b)"), {"sample": 3, "seed": 1}),
         "detect clocks": (ck.detect, (stream, "PATTERN SEQ(A a, B b)"), {"clock_error": "1 s"}),
         "detect several": (ck.detect, (stream, {"p": _PATTERN, "q": _PATTERN}), {
             "share": "auto", "limit": 3, "sets": "every"}),
@@ -73,6 +74,8 @@ def _calls() -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
             "share": "auto", "cost": "work", "progress": False}),
         "draw several": (ck.draw, ([_PATTERN, _PATTERN],), {}),
         "check_detectable": (t["query"].check_detectable, (stream,), {}),
+        "aggregate error": (ck.aggregate, (stream, "PATTERN SEQ(A a, B b) AGG COUNT"), {
+            "error": 0.2, "confidence": 0.9, "seed": 1}),
         "aggregate": (ck.aggregate, (stream, _COUNTED), {
             "method": "auto", "emit": "trigger", "functions": None, "share": "auto",
             "spark": ck.SparkOptions(), "progress": False}),

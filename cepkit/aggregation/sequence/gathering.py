@@ -20,8 +20,8 @@ from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.keys import dense_keys, partition_keys
 from cepkit.pattern.nodes import Event
+from cepkit.stream.coded import value_codes
 from cepkit.stream.columns import Column, EventColumns
-from cepkit.stream.distinct import value_codes
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]

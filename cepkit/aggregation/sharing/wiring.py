@@ -35,7 +35,6 @@ class ForestLane:
         kind: SUM, LEAST or FLOAT.
         node: The node whose events have its values.
         what: Their kind: "values" (how many), or an accumulator.
-        attribute: Of which attribute.
     """
 
     kind: int

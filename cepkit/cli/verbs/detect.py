@@ -67,6 +67,10 @@ def options(command: argparse.ArgumentParser) -> None:
         help="with KL: every set of events makes a match, or only the largest set for each choice"
         " of the other events",
     )
+    output.add_argument(
+        "--sample", type=opt.count, metavar="N", help="give N matches at random, of all"
+    )
+    output.add_argument("--seed", type=opt.count, default=0, metavar="N", help="of --sample")
     opt.clock_option(output)
     output.add_argument(
         "--explain",
@@ -95,7 +99,8 @@ def run(arguments: argparse.Namespace) -> None:
     begin = perf_counter()
     matches: Any = ck.detect(
         stream, query, plan_of(arguments, query, stream), limit=arguments.limit,
-        sets=arguments.sets, clock_error=arguments.clock_error,
+        sets=arguments.sets, clock_error=arguments.clock_error, sample=arguments.sample,
+        seed=arguments.seed,
     )  # fmt: skip
     plan = matches.plan
 

@@ -75,11 +75,7 @@ class WeakStart:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A program that shares no further steps.
-
-    Attributes:
-        number: The number of the program.
-    """
+    """A program that shares no further steps."""
 
     number: int
 

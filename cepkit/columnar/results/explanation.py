@@ -53,7 +53,6 @@ class Explanation(Printed):
 
     Attributes:
         plan: The plan that was run.
-        steps: Its steps.
         in_order: What was done in the order of the stream, by one thread, and why; "" if nothing.
     """
 

@@ -11,11 +11,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepkit.columnar.compile.program import Program
+from cepkit.columnar.results.expected import by_count, limited
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.output import ROWS, MatchedEvents, Writer
 from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.slices.blocks import Block, SetBlock
 from cepkit.lazy import pd
+from cepkit.memory import Expected
 from cepkit.stream.stream import Stream
 
 Ints = npt.NDArray[np.int64]
@@ -56,6 +58,10 @@ class _HeldMatches(Matches):
         """Return the number of matches."""
         number = sum(each.block.size for each in self._all())
         return number if self.limit is None else min(number, self.limit)
+
+    def forecast(self, most: int | None = None) -> Expected | None:
+        """Return the number of matches, at most `most`."""
+        return limited(by_count(self.count()), self._limit(most))
 
     def blocks(self) -> Iterator[tuple[Program, Block]]:
         """Yield the matches as rows of `columns`."""

@@ -41,9 +41,8 @@ from cepkit.columnar.skip_till_next.tables import tables_of
 from cepkit.columnar.slices.binding import BoundProgram, bind
 from cepkit.columnar.slices.blocks import SetBlock
 from cepkit.columnar.slices.candidates import Owned
-from cepkit.columnar.slices.clocks import numbered
 from cepkit.columnar.slices.counters import StepCounters
-from cepkit.columnar.slices.cutting import slices
+from cepkit.columnar.slices.cutting import numbered, slices
 from cepkit.pattern.conditions import Comparison, Expression, variables_of
 from cepkit.pattern.evaluation.source import has_source
 from cepkit.pattern.normal_form import Branch

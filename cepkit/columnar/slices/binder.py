@@ -38,7 +38,7 @@ from cepkit.columnar.slices.candidates import (
     SubtreeCandidates,
     Times,
 )
-from cepkit.columnar.slices.clocks import came_in_order
+from cepkit.columnar.slices.cutting import came_in_order
 from cepkit.pattern.conditions import (
     Comparison,
     Expression,

@@ -26,7 +26,7 @@ from cepkit.columnar.slices.candidates import (
     Scan,
     gather,
 )
-from cepkit.columnar.slices.clocks import numbered, owners_of
+from cepkit.columnar.slices.cutting import numbered, owners_of
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.stream.columns import EventColumns

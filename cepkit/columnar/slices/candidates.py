@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from cepkit.columnar.compile.program import RUN, BoundClock, Member, Program, Step
 from cepkit.columnar.kernels.loops import counting_sort, partition
-from cepkit.columnar.slices.clocks import owners_of, readings
+from cepkit.columnar.slices.cutting import owners_of, readings
 from cepkit.pattern.canonical import CanonicalEvent
 from cepkit.pattern.evaluation.columns import Read, truth
 from cepkit.pattern.keys import dense_keys, partition_keys

@@ -31,7 +31,6 @@ class Bar:
     """The bar of one planner's plan.
 
     Attributes:
-        planner: Its name.
         plan: The plan on one line.
         log_cost: The logarithm to base ten, -infinity for 0, of the cost that plans are compared
             by: the cost as a tree if one of them is a tree.

@@ -43,7 +43,6 @@ class Operand:
     """A part of a condition that generated source reads as a number.
 
     Attributes:
-        node: The part.
         role: The number: its value, its truth, the standardised row of its array, or the code of
             its text in a dictionary shared with another text.
         beside: That other text.

@@ -22,7 +22,7 @@ from cepkit.spark.passes.frame import ResultFrame
 from cepkit.spark.passes.here import Here
 from cepkit.spark.passes.part import origin_of
 from cepkit.spark.passes.rows import batch_frame
-from cepkit.spark.profile.rates import sampled_rates, unknown_rates
+from cepkit.spark.profile.counting import sampled_rates, unknown_rates
 from cepkit.stream.stream import Stream
 
 

@@ -19,8 +19,7 @@ from pyspark.sql import types as t
 
 from cepkit.routes.sharing import Cluster
 from cepkit.spark.aggregates.query import AggregateQuery, route_for, sending_for_aggregates
-from cepkit.spark.aggregates.sinks import AggregatesSink, Aggregation, TotalsSink
-from cepkit.spark.aggregates.totals import ELEMENT
+from cepkit.spark.aggregates.sinks import ELEMENT, AggregatesSink, Aggregation, TotalsSink
 from cepkit.spark.cells.layout import NO_WINDOW
 from cepkit.spark.passes.delivery import Route
 from cepkit.spark.passes.one_pass import Pass, start_pass

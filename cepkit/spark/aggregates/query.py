@@ -48,7 +48,6 @@ class AggregateQuery:
 
     Attributes:
         request: The part that workers need.
-        cut: How the stream may be cut.
         promised: The columns of the output, in Arrow.
         output: The same, in Spark.
     """

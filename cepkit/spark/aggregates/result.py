@@ -18,7 +18,7 @@ from cepkit.pattern.several import ALONE, PATTERN
 from cepkit.routes.aggregates import aggregate
 from cepkit.spark.aggregates.one_pass import AggregationPass
 from cepkit.spark.aggregates.query import AggregateQuery
-from cepkit.spark.aggregates.totals import as_promised
+from cepkit.spark.aggregates.sinks import as_promised
 from cepkit.spark.matches.table import pattern_column
 from cepkit.spark.passes.frame import ResultFrame
 from cepkit.spark.passes.here import Here

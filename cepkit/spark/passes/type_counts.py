@@ -15,7 +15,7 @@ from pyspark.sql import types as t
 
 from cepkit.progress import Progress
 from cepkit.spark.cells.sending import Integers
-from cepkit.spark.passes.one_action import in_one_action
+from cepkit.spark.passes.here import in_one_action
 from cepkit.spark.passes.part import Types
 from cepkit.spark.passes.rows import StreamRows, has_type
 from cepkit.spark.session.progress import run_with_progress

@@ -30,8 +30,8 @@ from cepkit.progress import Progress
 from cepkit.spark.cells.dealing import Batches, dealt_out, unpacked
 from cepkit.spark.cells.layout import Cut, Layout
 from cepkit.spark.cells.sending import Sending, measuring
+from cepkit.spark.passes.here import in_one_action
 from cepkit.spark.passes.kept import kept_of
-from cepkit.spark.passes.one_action import in_one_action
 from cepkit.spark.passes.rows import StreamRows, batch_frame
 from cepkit.spark.passes.sample import in_one_order
 from cepkit.spark.passes.type_counts import count_types

@@ -31,7 +31,7 @@ from cepkit.spark.aggregates.sinks import AggregatesSink, Aggregation
 from cepkit.spark.matches.table import named_columns, pattern_column
 from cepkit.spark.passes.one_pass import Cell
 from cepkit.spark.passes.one_table import one_table
-from cepkit.spark.profile.rates import unknown_rates
+from cepkit.spark.profile.counting import unknown_rates
 from cepkit.spark.streaming.bucket import Bucket
 from cepkit.spark.streaming.live import Live
 from cepkit.spark.streaming.pieces import unpacking
@@ -57,7 +57,6 @@ class AggregateSearch:
         rows: The columns of the rows.
         reach: The events that it must see.
         at_any_time: Whether expiries have rows.
-        kind: The kind of the rows.
     """
 
     sink: AggregatesSink

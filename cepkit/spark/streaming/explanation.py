@@ -88,7 +88,6 @@ class StreamExplanation(Printed):
     """The steps of a streaming query: prints as a table, has an HTML repr and a pandas twin.
 
     Attributes:
-        title: Its title.
         steps: The counts of each step.
     """
 

@@ -6,7 +6,7 @@ match lie side by side. O(n log n) for each index, O(log n) for each look-up.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -125,6 +125,28 @@ class Lookups:
         others = tuple((shared[n], self._keys[n]) for n in shared if n not in indexed)
         return Scope(variable, bound.rows, index.rows, begins, widths, others)
 
+    def most(self, variable: str, before: Collection[str]) -> int:
+        """Return the most events of a variable in scope of a partial match, or a bound of that.
+
+        Args:
+            variable: The variable to bind next.
+            before: The variables that are bound.
+        """
+        if not before:
+            return len(self._members[variable])
+        shared = [
+            number
+            for number, keys in enumerate(self._keys)
+            if variable in keys and not keys.keys().isdisjoint(before)
+        ]
+        index = self._index(variable, self._fitting(shared))
+        one_side = self._before[variable] | self._after[variable]
+        reach = self._window if one_side.intersection(before) else 2 * self._window
+        # The ranks of a key end where those of the next one begin.
+        last = (index.ranks // (self._span + 2) + 1) * (self._span + 2) - 1
+        ends = np.searchsorted(index.ranks, np.minimum(index.ranks + reach, last), side="right")
+        return int((ends - np.arange(len(ends))).max(initial=0))
+
     def _fitting(self, numbers: Iterable[int]) -> tuple[int, ...]:
         """Return the keys that fit into one look-up."""
         fitting: list[int] = []
@@ -172,7 +194,6 @@ class Scope:
     """The events in scope of partial matches: one range of rows for each partial match.
 
     Attributes:
-        variable: The variable of the events.
         bound: The events of the partial matches.
         rows: The rows that the ranges refer to.
         begins: The begin of each range.

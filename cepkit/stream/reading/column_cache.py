@@ -23,10 +23,10 @@ from cepkit.stream.coded import decoded
 from cepkit.stream.columns import Column, EventColumns, LazyRows
 from cepkit.stream.paths import shown
 from cepkit.stream.reading import readers, sources
+from cepkit.stream.reading.arrow import plain
 from cepkit.stream.reading.file_parts import FileParts, event_size
 from cepkit.stream.reading.ingest import attribute, event_columns
 from cepkit.stream.reading.marks import Mark, check_unchanged, mark_of
-from cepkit.stream.reading.plain import plain
 from cepkit.stream.reading.time_range import rows_inside, taken
 from cepkit.stream.reading.times import ties_of_nanoseconds
 from cepkit.stream.schema import Schema

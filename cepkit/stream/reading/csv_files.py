@@ -37,7 +37,6 @@ class CsvFormat:
     Attributes:
         sep: What separates fields.
         decimal: The decimal point.
-        encoding: The encoding.
         texts: Columns that are read as texts.
     """
 

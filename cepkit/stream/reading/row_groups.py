@@ -23,7 +23,6 @@ class RowGroup:
 
     Attributes:
         path: The file.
-        number: The row group in it.
         rows: How many it has.
         first: The earliest time in microseconds; None if no row has a time.
         last: The latest.

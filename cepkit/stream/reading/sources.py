@@ -17,6 +17,7 @@ import pyarrow as pa
 from cepkit.errors import StreamError
 from cepkit.stream.paths import path_of
 from cepkit.stream.reading import readers
+from cepkit.stream.reading.arrow import plain
 from cepkit.stream.reading.json_lines import is_json, read_json
 from cepkit.stream.reading.nested import flattened, flattened_frame, flattened_pandas
 from cepkit.stream.reading.pandas_columns import (
@@ -24,7 +25,6 @@ from cepkit.stream.reading.pandas_columns import (
     from_pandas,
     refuse_mixed_zones,
 )
-from cepkit.stream.reading.plain import plain
 from cepkit.stream.reading.time_range import rows_inside, taken
 from cepkit.stream.reading.written import Written, with_column
 from cepkit.stream.schema import Schema

@@ -106,7 +106,7 @@ def test_change_of_the_pattern_keeps_the_chosen_match_where_it_exists():
     assert studio.state.match == studio.panel("matches").chosen != match
 
 
-def test_mistake_in_the_text_leaves_what_was_shown_and_marks_it():
+def test_mistake_in_the_text_leaves_the_page_and_marks_it():
     studio = opened()
     before = studio.panel("matches")
     studio.write("PATTERN SEQ(A a, B b")
@@ -167,7 +167,7 @@ def test_wrong_stream_or_pattern_is_shown_and_does_not_raise():
     assert ck.studio(STREAM, "PATTERN (((").error is None
 
 
-def test_stop_ends_what_runs_and_says_so():
+def test_stop_ends_the_running_work_and_says_so():
     rows = 4_000
     frame = pd.DataFrame({"ts": range(rows), "type": ["A", "B"] * (rows // 2), "x": [1.0] * rows})
     stream = ck.events(frame, time="ts", type="type", unit="s")

@@ -29,3 +29,15 @@ def test_streaming_frame_is_refused(spark, tmp_path):
     stream = ck.events(frame, time="ts", type="type", lateness="1 second")
     with pytest.raises(UnsupportedError, match="clock_error= with a streaming DataFrame"):
         ck.detect(stream, TEXT, clock_error="20 ms")
+
+
+def test_samples_and_estimates_are_the_local_ones(spark):
+    table = make_events(2_000)
+    frame = spark.createDataFrame(table.to_pandas())
+    text = "PATTERN SEQ(A a, B b) WHERE a.key = b.key WITHIN 1 second"
+    found = []
+    for rows in (table, frame):
+        stream = ck.events(rows, time="ts", type="type")
+        estimate = ck.aggregate(stream, f"{text} AGG COUNT", error=0.1).to_pandas()
+        found.append((ck.detect(stream, text, sample=20).count(), estimate["count"].tolist()))
+    assert found[0] == found[1]
