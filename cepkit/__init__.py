@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from cepkit.api.planning import profile as profile
     from cepkit.api.row_patterns import from_match_recognize as from_match_recognize
     from cepkit.api.spark_options import SparkOptions as SparkOptions
+    from cepkit.api.studio import studio as studio
     from cepkit.api.tracing import simulate as simulate
     from cepkit.errors import CepkitError as CepkitError
     from cepkit.spark.session.local import get_session as get_session
@@ -67,6 +68,7 @@ _HOMES = {
     ),
     "cepkit.api.row_patterns": ("from_match_recognize",),
     "cepkit.api.spark_options": ("SparkOptions",),
+    "cepkit.api.studio": ("studio",),
     "cepkit.api.tracing": ("simulate",),
     "cepkit.errors": ("CepkitError",),
     "cepkit.spark.session.local": ("get_session",),

@@ -18,7 +18,6 @@ class Work:
     """A budget: how many events, instances or combinations may be examined.
 
     Attributes:
-        budget: How many in all.
         done: How many so far.
     """
 

@@ -142,7 +142,6 @@ def kept(folders: Iterable[CacheFolder], name: str, made_of: bytes) -> bytes | N
     """Return the cached content of a name if it is complete and up to date; else None.
 
     Args:
-        name: Of the file.
         made_of: All that the contents depend on.
     """
     for folder in folders:
@@ -187,7 +186,6 @@ def _refusal(status: os.stat_result, *, above: bool = False) -> str | None:
     """Return why a file or a folder is not trusted, or None.
 
     Args:
-        status: Its status from the system.
         above: Whether it is a parent of the used folder. A group may write to a parent, because
             many users have a group of their own, and so may everybody if only owners can replace
             files there, as in the folder for temporary files.

@@ -36,7 +36,6 @@ class Kind:
     """A kind of file.
 
     Attributes:
-        name: Its name.
         endings: The endings of such files.
     """
 
@@ -112,7 +111,6 @@ def whole_file(target: Path, *, overwrite: bool) -> Iterator[BinaryIO]:
 
     Args:
         target: From `check_target`.
-        overwrite: Whether to replace a file that exists by then.
 
     Raises:
         FileError: It cannot be written; the old file, if any, is unchanged.
@@ -174,7 +172,6 @@ def write_text(
     Args:
         path: As the user wrote it.
         overwrite: Whether to replace an existing file.
-        option: The name of that option for the user.
 
     Returns:
         The path.

@@ -230,10 +230,6 @@ def machine_code(compiled: Any, entry: str) -> bytes:
     """Return a loop as an object file with an entry; empty if it needs Numba to run.
 
     Nothing of Numba's inner layout is touched where its release is not tested.
-
-    Args:
-        compiled: The code compiled by Numba.
-        entry: The name of the entry.
     """
     if not is_tested(numba_version()):
         return b""
@@ -266,7 +262,6 @@ def load(kept: bytes, entry: str, arguments: Sequence[Any]) -> NativeLoop:
     """Load the result of `machine_code`.
 
     Args:
-        entry: The name of the entry.
         arguments: The types of its arguments.
     """
     results, code = kept.split(b"\n", 1)
@@ -327,8 +322,6 @@ def entry_source(entry: str, name: str, types: Sequence[str], kinds: Iterable[An
     """Return the source of a function that calls a loop with the arguments in a block.
 
     Args:
-        entry: The name of the function.
-        name: The name of the loop.
         types: LLVM's types of its parameters: result pointer, error pointer, the arguments.
         kinds: Numba's types of the arguments.
 

@@ -53,8 +53,6 @@ def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1
     """Return the rows below the head, columns aligned.
 
     Args:
-        head: The name of each column.
-        rows: A text for each column.
         left: How many columns are aligned to the left; the others hold numbers.
     """
     lines = [list(head), *(list(row) for row in rows)]

@@ -2,8 +2,10 @@
 
 import contextlib
 import io
+import json
 import os
 from importlib.metadata import version as version_of
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -48,9 +50,33 @@ html_show_sphinx = False
 html_use_opensearch = ""
 
 
+SEARCHED = "searched.js"
+"""The texts of all pages: from a file, the page of the search may load no other page."""
+
+
 def setup(app: Any) -> None:
-    """Add the directive `command-help`: what each command of `cepkit` says of itself."""
+    """Add the directive `command-help`, and a search that reads a site opened as a file."""
     app.add_directive("command-help", CommandHelp)
+    app.connect("html-page-context", _load_texts)
+    app.connect("build-finished", _write_texts)
+
+
+def _load_texts(app: Any, page: str, *_: Any) -> None:
+    if page == "search":
+        app.add_js_file(SEARCHED)
+
+
+def _write_texts(app: Any, failure: Exception | None) -> None:
+    if failure is not None or app.builder.name != "html":
+        return
+    texts = {
+        app.builder.get_target_uri(page): app.env.get_doctree(page).astext()
+        for page in sorted(app.env.found_docs)
+    }
+    script = Path(__file__).with_name("searched.js").read_text(encoding="utf-8")
+    written = json.dumps(texts, ensure_ascii=False)
+    place = Path(app.outdir) / "_static" / SEARCHED
+    place.write_text(f"const TEXTS = {written};\n{script}", encoding="utf-8")
 
 
 class CommandHelp(SphinxDirective):

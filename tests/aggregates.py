@@ -10,15 +10,26 @@ import math
 import operator
 from collections import Counter
 from dataclasses import replace
+from datetime import timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from cepkit.aggregation.rows.tables import column_of
 from cepkit.pattern import conditions as c
 from cepkit.pattern.policies import CountWindow, TimeWindow
-from cepkit.routes.functions import functions_of
-from tests.judge import Event, Match, _choices, _conjuncts, _of_repetitions, _precedes, judge
+from cepkit.pattern.query import ResultColumn
+from tests.judge import (
+    Event,
+    Match,
+    _choices,
+    _conjuncts,
+    _of_repetitions,
+    _precedes,
+    judge,
+    returned,
+)
 from tests.judge_values import known, value
 
 if TYPE_CHECKING:
@@ -41,7 +52,12 @@ def rows_of(query: Query, events: Collection[Event], emit: str, ties: str = "non
     all_matches = [_Match(match, by_arrival, group_by) for match in judge(events, bare, ties=ties)]
 
     def row(ts: Any, cause: Any, group: Row, matches: Sequence[_Match], new: Any) -> Row:
-        values = tuple(_aggregate(a, matches) for a in query.aggregates)
+        values = tuple(
+            _of_values(a, matches, events, bare)
+            if isinstance(a, c.ValueAggregate)
+            else _aggregate(a, matches)
+            for a in query.aggregates
+        )
         return (ts, cause, *group, *values, new)
 
     def kept(rows: list[Row]) -> list[Row]:
@@ -110,7 +126,8 @@ def rows_in(table: pa.Table, query: Query, form: Callable[[Any], Any] = plain) -
     """Return the rows of a result as `rows_of` writes them, equal aggregates once."""
     total = "ts" not in table.column_names
     columns = []
-    for name in ("ts", "cause", *query.group_by, *functions_of(query, {}), "new_matches"):
+    names = map(column_of, query.aggregates)
+    for name in ("ts", "cause", *query.group_by, *names, "new_matches"):
         if name not in table.column_names:
             missing = "trigger" if name == "cause" and not total else None
             columns.append([missing] * len(table))
@@ -129,6 +146,7 @@ class _Match:
     """
 
     def __init__(self, match: Match, events: dict[int, Event], group_by: tuple[str, ...]) -> None:
+        self.match = match
         self.events = {
             variable: [events[n] for n in (numbers if isinstance(numbers, tuple) else (numbers,))]
             for variable, numbers in match
@@ -208,6 +226,43 @@ def _aggregate(aggregate: c.Aggregate, matches: Sequence[_Match]) -> Any:
     values = [value(attribute, {aggregate.variable: event.attributes}, {}) for event in events]
     values = [item for item in values if item is not None]
     return meaning(aggregate.function, values)
+
+
+def _of_values(
+    aggregate: c.ValueAggregate, matches: Sequence[_Match], events: Collection[Event], bare: Query
+) -> Any:
+    """Return an aggregate of a value of each match, which RETURN would have."""
+    one = replace(bare, returned=(ResultColumn("value", aggregate.argument),))
+    values = [
+        item for m in matches if (item := known(returned(events, one, m.match)[0])) is not None
+    ]
+    function, share = aggregate.function, aggregate.share
+    if function == c.DISTINCT:
+        return len(set(values))
+    are_durations = isinstance(next(iter(values), None), timedelta)
+    if are_durations and function not in ("count", "min", "max"):
+        values = [Fraction(item // timedelta(microseconds=1)) for item in values]
+    if function == "median" or function == "percentile" or function[0] == "p":
+        percent = 50 if function == "median" else int(function[1:]) if share is None else 0
+        result = _quantile(sorted(values), Fraction(percent, 100) if share is None else share)
+        result = float(result) if isinstance(result, int) else result
+    else:
+        result = meaning(function, values)
+    if isinstance(result, Fraction):
+        return timedelta(microseconds=round(result)) if are_durations else float(result)
+    return result
+
+
+def _quantile(values: Sequence[Any], share: Any) -> Any:
+    """Return the value at a place among sorted ones, in a straight line between two."""
+    if not values:
+        return None
+    at = Fraction(str(share)) * (len(values) - 1)
+    low, high = values[math.floor(at)], values[math.ceil(at)]
+    part: Any = at - math.floor(at)
+    if isinstance(low, float):
+        part = float(part)
+    return low if low == high else low + (high - low) * part
 
 
 def meaning(function: str, values: Sequence[Any]) -> Any:

@@ -57,10 +57,7 @@ class Causal:
     """Plans slices one after the other, each by the statistics of the previous ones.
 
     Args:
-        adaptation: When and how to replan.
-        query: The query.
         plan: The plan of the whole stream; its statistics provide what slices do not measure.
-        sets: Which sets of Kleene variables make matches.
         memory: The memory of another one that planned the slices before; "" for none.
     """
 

@@ -36,12 +36,8 @@ def slice_plans(
     """Return the object that plans each slice; None if all slices run one plan.
 
     Args:
-        adapt: The argument `adapt` of a verb.
         query: The query. Only under skip-till-any-match can slices have different plans.
-        plan: The plan of the whole stream.
-        sets: Which sets of Kleene variables make matches.
         measure: Measures the whole stream, if the plan has no statistics.
-        in_order: Whether slices run one after the other.
 
     Raises:
         UnsupportedError: The choice needs slices in order, but they are not.

@@ -69,12 +69,7 @@ def with_shares(statistics: Statistics, shares: Shares) -> Statistics:
 
 
 class Drift:
-    """Samples slices, one after the other, for shares of their own.
-
-    Args:
-        query: The query.
-        statistics: The known ones.
-    """
+    """Samples slices, one after the other, for shares of their own."""
 
     def __init__(self, query: Query, statistics: Statistics) -> None:
         self._query, self._statistics = query, statistics
@@ -90,9 +85,6 @@ class Drift:
         """Return the slice's own statistics; None if it does not differ or was not sampled.
 
         Args:
-            columns: The events.
-            first: The first row of the slice.
-            end: The row after its last.
             work: Its expected cost, in candidates.
         """
         if self._waits:

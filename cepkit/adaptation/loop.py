@@ -77,7 +77,6 @@ class Adaptation:
         """Restore the plan in force from its statistics: planners make the same plan again.
 
         Args:
-            query: The query that the plans are for.
             deployed: Those by which the plan in force was planned.
             answered: The statistics of the planner's last answer.
         """
@@ -90,9 +89,7 @@ class Adaptation:
         """Return the next plan, by the current statistics.
 
         Args:
-            query: The query that the plans are for.
             in_force: The result of the last step; a plain value, which can be pickled.
-            statistics: The current statistics, of all variables of the query.
         """
         fired = DECISIONS.pick(self.decision).fires(in_force.answer, statistics)
         if fired is None:

@@ -49,10 +49,6 @@ class FollowingTogether:
     def of(cls, adapt: Adapt, place: str) -> FollowingTogether | None:
         """Return the choice of `detect`; None for a static plan.
 
-        Args:
-            adapt: The argument `adapt` of the verb.
-            place: Where the stream is.
-
         Raises:
             UnsupportedError: Shared plans cannot follow the stream in this way.
             PlanError: There is no such choice.
@@ -87,9 +83,7 @@ class SharedPerSlice:
     """Plans each slice for several queries by its own rates.
 
     Args:
-        whole: The shared plan of the whole stream.
         names: The queries that run together, in the order of the plan.
-        sets: Which sets of Kleene variables make matches.
         always: Whether to do so even if it promises little.
     """
 

@@ -49,9 +49,6 @@ def slice_rates(query: Query, columns: EventColumns, first: int, end: int, every
     A type without events counts as half an event: one may yet come.
 
     Args:
-        query: The query with the variables.
-        first: The first row of the slice.
-        end: The row after its last.
         every: Count only one event in this many.
     """
     counts = np.bincount(columns.types[first:end:every], minlength=len(columns.type_names))
@@ -70,9 +67,7 @@ class PerSlice:
     """Plans each slice by its own statistics.
 
     Args:
-        query: The query.
         plan: The plan of the whole stream, with its statistics.
-        sets: Which sets of Kleene variables make matches.
         always: Whether to do so even if it promises little.
     """
 
@@ -198,8 +193,6 @@ class BranchPlanner:
 
     Args:
         branch: The branch; with very many variables all slices run the same plan.
-        plan: Its plan for the whole stream.
-        statistics: Those of the whole stream.
         worth: A plan is replaced if it costs more than the best by this factor, as a logarithm.
     """
 
@@ -217,7 +210,6 @@ class BranchPlanner:
         """Return the logarithms of the costs of the whole stream's plan and of the best plan.
 
         Args:
-            rates: Of some stretch.
             known: Other statistics of the stretch; None for the whole stream's.
         """
         if self._planner is None:
@@ -236,7 +228,6 @@ class BranchPlanner:
         """Return the plan of a slice: a known one if it is nearly as good as the best.
 
         Args:
-            rates: Of the slice.
             known: Other statistics of the slice; None for the whole stream's.
         """
         if self._planner is None:

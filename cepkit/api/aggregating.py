@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
-from cepkit.aggregation.rows.tables import check_names
+from cepkit.aggregation.rows.tables import check_names, column_of
 from cepkit.api.arguments import (
     Pattern,
     at_hand,
@@ -15,6 +15,7 @@ from cepkit.api.arguments import (
     order_matters,
 )
 from cepkit.api.checks import are_several, check_functions, check_name, check_pieces
+from cepkit.api.detecting import detect
 from cepkit.api.spark_options import SparkOptions, options_for
 from cepkit.arguments import typed
 from cepkit.deprecated import taking_old_arguments
@@ -24,6 +25,7 @@ from cepkit.pattern.several import ALONE, check_share, queries_of
 from cepkit.plan.nodes import Plan
 from cepkit.planners import choose as choosing
 from cepkit.progress import Progress, showing
+from cepkit.routes import of_values
 from cepkit.routes.aggregates import aggregate as aggregate_here
 from cepkit.routes.functions import attributes_of, functions_of
 from cepkit.routes.sharing import SHARES
@@ -64,6 +66,9 @@ def aggregate(
     method: str = "auto",
     emit: Emit = "trigger",
     functions: Mapping[str, Function] | None = None,
+    error: float | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
     threads: int | None = None,
     spark: SparkOptions | None = None,
     progress: Progress = "auto",
@@ -80,6 +85,9 @@ def aggregate(
     emit: Emit = "trigger",
     functions: Mapping[str, Function] | None = None,
     share: Shared = "auto",
+    error: float | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
     threads: int | None = None,
     spark: SparkOptions | None = None,
     progress: Progress = "auto",
@@ -94,7 +102,8 @@ def aggregate(
     As in SQL, missing values (null, NaN) are left out. COUNT of no values is 0, the other
     aggregates of no values are null; VARIANCE and STDDEV (of a sample) of a single value are null
     as well. Sums and counts of whole numbers are exact, of any size. Under KL an aggregate covers
-    all members of all sets: COUNT(b) counts members, COUNT counts matches.
+    all members of all sets: COUNT(b) counts members, COUNT counts matches. Aggregates of values
+    that each match has, as MEDIAN(b.ts - a.ts) or COUNT(DISTINCT a.user), are totals.
 
     Args:
         stream: From `events`.
@@ -119,6 +128,12 @@ def aggregate(
             result, or for each query the lengths of its pieces, as [(2, 3), (3, 2)], with None for
             a query that shares nothing. Sequences share, in all functions of the language; the rows
             are always the same.
+        error: Estimate the aggregates of all matches from random walks until the half width of each
+            interval is at most this share of the estimate, as 0.02. For COUNT, SUM and AVG; the
+            rows are those of emit="total", with the ends of the intervals in columns such as
+            "count low" and "count high" (docs/how-to/samples.md). Spark's events are fetched.
+        confidence: The probability that an interval, taken by itself, has the exact value.
+        seed: The seed of the walks.
         threads: The most threads that search; None for all cores that the process may use, which
             `CEPKIT_THREADS` limits as well. Results do not depend on it; on Spark its executors
             divide the work.
@@ -176,17 +191,34 @@ def aggregate(
     if stream.schema.by_arrival:
         method = _with_ties(method)
     by_query = []
+    several = are_several(pattern)
 
     def read(each: Pattern) -> Query:
         query = checked(stream, each)
+        if of_values.has_values(query):
+            beside = "functions=" if functions else "other patterns" if several else None
+            beside = beside if stream.lateness is None else ""
+            of_values.refuse_other_ways(query, emit, method, beside)
+            check_names(query.group_by, [column_of(each) for each in query.aggregates])
+            return query
         columns = functions_of(query, functions or {})
         check_names(query.group_by, tuple(columns))
         way_of(query, method)
         by_query.append(columns)
         return query
 
-    several = are_several(pattern)
     by_name = queries_of(pattern, read) if several else {ALONE: read(pattern)}
+    if not by_query:
+        return _of_values(stream, by_name[ALONE], threads, spark, progress)
+    if error is not None:
+        other = "several patterns" if several else "functions=" if functions else ""
+        other = "a streaming DataFrame" if stream.lateness is not None else other
+        if other:
+            raise UnsupportedError(f"error= with {other}", hint="leave one of the two out")
+        from cepkit.api.sampling import estimate
+
+        with limited_to(threads), showing("drawing", progress):
+            return estimate(stream, by_name[ALONE], error, confidence, seed, method, emit)
     if stream.lateness is not None:
         return _on_stream(stream, by_name, by_query, method, emit, share)
     with limited_to(threads), showing("aggregating", progress):
@@ -197,6 +229,24 @@ def aggregate(
         result = result.with_progress(progress)  # its rows are computed on demand
     aggregates: Aggregates | SeveralAggregates[Any] | ResultFrame = result
     return aggregates
+
+
+def _of_values(
+    stream: Stream,
+    query: Query,
+    threads: int | None,
+    spark: SparkOptions | None,
+    progress: Progress,
+) -> Aggregates | ResultFrame:
+    """Return the totals of a query with aggregates of values that matches have."""
+    rows = of_values.returned(query, stream.schema)
+    stream = of_values.carrying_all(stream)
+    matches: Any = detect(stream, rows.query, threads=threads, spark=spark, progress=progress)
+    if stream.place == "spark":
+        from cepkit.spark.aggregates.of_values import aggregate_frame
+
+        return aggregate_frame(matches, rows, query).with_progress(progress)
+    return of_values.aggregate_matches(matches, rows, query, stream.schema)
 
 
 def _with_ties(method: str) -> str:

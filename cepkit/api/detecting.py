@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -71,6 +72,9 @@ def detect(
     limit: int | None = None,
     sets: Literal["every", "maximal"] = "every",
     adapt: str | Decision | Adaptation = "static",
+    clock_error: str | timedelta | None = None,
+    sample: int | None = None,
+    seed: int = 0,
     threads: int | None = None,
     spark: SparkOptions | None = None,
     progress: Progress = "auto",
@@ -88,6 +92,9 @@ def detect(
     limit: int | None = None,
     sets: Literal["every", "maximal"] = "every",
     adapt: str | Decision | Adaptation = "static",
+    clock_error: str | timedelta | None = None,
+    sample: int | None = None,
+    seed: int = 0,
     threads: int | None = None,
     spark: SparkOptions | None = None,
     progress: Progress = "auto",
@@ -119,6 +126,15 @@ def detect(
             same. `.plans` shows which plan was in force when, and why; for a streaming DataFrame
             the progress of each micro-batch shows it. Several patterns are planned together for
             each slice, in memory: "slices" or "auto".
+        clock_error: How far the clock of each event may be off, as "20 ms"; or a column with the
+            error of each event. The true time of an event then lies anywhere from its time minus
+            its error to its time plus its error, in whole microseconds, independently of all other
+            events. A match is certain if the same events match for all true times of the stream,
+            and possible if they do for some; `.to_pandas()` has a column `certainty`, `.counts()`
+            the numbers of both (docs/how-to/clocks.md). Spark's events are fetched.
+        sample: Give so many of the matches at random, each as likely as any other and none twice;
+            all of them if there are no more. Most matches are never found (docs/how-to/samples.md).
+        seed: The seed of the sample.
         threads: The most threads that search; None for all cores that the process may use, which
             `CEPKIT_THREADS` limits as well. Results do not depend on it; on Spark its executors
             divide the work.
@@ -172,6 +188,12 @@ def detect(
     if sets not in ("every", "maximal"):
         raise StreamError(f"sets={sets!r}", expected="'every' or 'maximal'")
     options = options_for(spark, "detect", stream, several=several)
+    if clock_error is not None:
+        _check_alone("clock_error", stream, several=several, adapt=adapt)
+    if sample is not None:
+        _check_alone("sample", stream, several=several, adapt=adapt)
+        if clock_error is not None:
+            raise UnsupportedError("sample= with clock_error=", hint="one of them")
     if limit is not None and stream.lateness is not None:
         raise UnsupportedError(
             f"limit={limit} over a streaming DataFrame, which has no end",
@@ -197,9 +219,33 @@ def detect(
                 stream, patterns, plan, share, options, limit=limit, sets=sets, adapt=adapt
             )
         return matches.with_progress(progress)
+    if clock_error is not None:
+        from cepkit.api.uncertain import detect_uncertain
+
+        with limited_to(threads), showing("planning", progress):
+            uncertain = detect_uncertain(stream, query, plan, clock_error, limit=limit)
+        return uncertain.with_progress(progress)
+    if sample is not None:
+        from cepkit.api.sampling import detect_sample
+
+        with limited_to(threads), showing("planning", progress):
+            some = detect_sample(stream, query, plan, sample, seed, limit=limit)
+        return some.with_progress(progress)
     with limited_to(threads), showing("planning", progress):
         result = _detect_recorded(stream, query, plan, options, limit=limit, sets=sets, adapt=adapt)
     return result.with_progress(progress)
+
+
+def _check_alone(
+    name: str, stream: Stream, *, several: bool, adapt: str | Decision | Adaptation
+) -> None:
+    """Check that an option is used for one pattern over recorded events, by one plan."""
+    other = "adapt=" if adapt != "static" else "several patterns" if several else ""
+    other = "a streaming DataFrame" if stream.lateness is not None else other
+    if other:
+        raise UnsupportedError(
+            f"{name}= with {other}", hint="one pattern over recorded events, with one plan"
+        )
 
 
 def _detect_recorded(

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from cepkit.spark.passes.frame import ResultFrame
     from cepkit.statistics.model import Statistics
     from cepkit.statistics.summary import StreamSummary
+    from cepkit.teaching.equivalence import Equivalence
     from cepkit.tracing import AdaptedTrace, CounterTrace, MechanismTrace, Trace
 
 OnePattern: TypeAlias = Query | BuilderPattern
@@ -103,6 +104,8 @@ def draw(value: Tradeoff, *, of: Literal["tradeoff"] | None = ...) -> Figure: ..
 def draw(value: WhatIf, *, of: Literal["what-if"] | None = ...) -> Figure: ...
 @overload
 def draw(value: Calibration, *, of: Literal["curve"] | None = ...) -> Figure: ...
+@overload
+def draw(value: Equivalence, *, of: Literal["difference"] | None = ...) -> Figure: ...
 @overload
 def draw(value: Validity, *, of: Literal["validity"] | None = ...) -> Figure: ...
 @overload

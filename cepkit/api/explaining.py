@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from cepkit.api.arguments import Pattern, checked
@@ -31,6 +32,7 @@ def why_not(
     violations: int = 1,
     limit: int = 10,
     bindings: Mapping[str, Any] | None = None,
+    clock_error: str | timedelta | None = None,
     progress: Progress = "auto",
     **named: Any,
 ) -> WhyNot:
@@ -50,6 +52,8 @@ def why_not(
         violations: How many requirements a near miss may violate, 1 to 3.
         limit: The most near misses, up to 1,000.
         bindings: Named events, for variables whose names cannot be keywords here.
+        clock_error: How far clocks may be off, or the column that says it, as for `detect`. Notes
+            then say which clocks would have to be off, and by how much.
         progress: "auto" for a bar where it takes more than two seconds; True, or False.
         **named: For variables, also those under NOT, the event; for those under KL one or a list.
 
@@ -93,6 +97,10 @@ def why_not(
     if not 1 <= limit <= _MOST_MISSES:
         raise StreamError(f"limit={limit:,}", expected=f"1 to {_MOST_MISSES:,}")
     notes: tuple[str, ...] = ()
+    if clock_error is not None:
+        from cepkit.pattern.uncertain import check_uncertain
+
+        check_uncertain(query, stream.schema.time)
     with showing("looking for reasons", progress):
         if stream.place == "spark":
             from cepkit.spark.diagnosis import local_part
@@ -102,4 +110,8 @@ def why_not(
         answer = ask(
             stream, query, events_named, plan=order, id=id, violations=violations, limit=limit
         )
+        if clock_error is not None:
+            from cepkit.api.uncertain import with_clocks
+
+            answer = with_clocks(answer, stream, query, clock_error)
     return replace(answer, notes=(*notes, *answer.notes))

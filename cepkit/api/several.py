@@ -72,8 +72,7 @@ def detect_several(
             fetch=fetch,
         )
     else:
-        from cepkit.columnar.results.in_files import InFiles
-        from cepkit.columnar.results.together import InMemory
+        from cepkit.columnar.results.together import InFiles, InMemory
 
         in_files = follow is None and all(is_large(stream, q) for q in queries.values())
         place = InFiles if in_files else partial(InMemory, follow=follow)

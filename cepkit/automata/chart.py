@@ -255,8 +255,6 @@ def _below(root: int, parts: Mapping[int, Sequence[int]], *, from_top: bool) -> 
     """Return places of a tree: leaves at 0, 1, 2 ..., others in the middle of their parts.
 
     Args:
-        root: The root of the tree.
-        parts: The children of each node.
         from_top: Whether the height of a node counts from the root, or from its lowest leaf.
     """
     places: Places = {}

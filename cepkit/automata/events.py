@@ -37,7 +37,6 @@ class Event:
         ts: Its time in microseconds since 1970 UTC.
         order: Its place in the order of events: `ts`, or its number.
         clock: Its place in the window: `ts`, its arrival number, or that inside its partition.
-        type: Its type.
         values: The attributes that the query reads, in the order of their names.
         key: The values of PARTITION BY; empty without it.
     """
@@ -52,13 +51,7 @@ class Event:
 
 
 def events_of(columns: EventColumns, query: Query, names: Sequence[str]) -> Iterator[Event]:
-    """Yield the events of a stream in stream order.
-
-    Args:
-        columns: The stream.
-        query: The query, with its partition and window.
-        names: The attributes for `Event.values`.
-    """
+    """Yield the events of a stream in stream order."""
     arrivals = columns.arrival()
     key_columns = [_values(columns.attributes[name]) for name in query.partition_by]
     keys: list[tuple[Hashable, ...]] = [()] * len(columns)

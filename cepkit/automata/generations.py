@@ -50,10 +50,6 @@ _WINDOWS = 10
 def of_mechanism(adapt: str | Decision | Adaptation, follows: Follows) -> Adaptation:
     """Return how a mechanism follows a stream: by partial matches, because it stores these.
 
-    Args:
-        adapt: The argument `adapt` of a verb.
-        follows: The kind of plans that the mechanism follows.
-
     Raises:
         PlanError: There is no such decision function.
     """
@@ -77,11 +73,8 @@ def simulate_adapted(
     """Run a mechanism over a stream, under plans that follow it.
 
     Args:
-        mechanism: The mechanism; it must follow a plan.
-        columns: The stream, with all attributes that the query reads.
         known: The statistics of the whole stream. Conditions that instances never evaluate keep its
             selectivities; all others follow the evaluations.
-        adaptation: When and how to replan.
         every: Events from one check to the next.
         work: What all machines together may do; None for any work.
 

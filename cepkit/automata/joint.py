@@ -48,8 +48,6 @@ class Member:
     Attributes:
         number: Its number among all branches.
         query: The number of its query.
-        branch: The branch.
-        plan: Its plan.
         called: The names of its variables in traces; a shared variable has one name.
         taken: The nodes that it takes from others.
         users: For each own node its variables and the numbers of the branches that use it.
@@ -85,8 +83,6 @@ def joint(
     """Return the branches of several queries with the nodes that they share, owners first.
 
     Args:
-        queries: The queries.
-        plans: The plan of each.
         pools: For each branch of each query its pool, from a shared plan; None: one for all.
         mode: "order" to share common prefixes, "tree" to share subtrees.
     """

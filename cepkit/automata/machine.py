@@ -35,11 +35,7 @@ class Machine:
         members: The branches.
 
     Args:
-        mechanism: The mechanism.
         members: The branches; one that others follow comes before these.
-        clauses: The clauses of each query, by its number.
-        names: The attributes of events.
-        kinds: The kind of each attribute.
         ascending: Whether the clock of the window never goes back in stream order.
         journal: A journal that other machines share; None for an own one.
         chart: A chart that other machines share; None for an own one.

@@ -29,10 +29,6 @@ class Recording:
     """The operations of a run, recorded step by step.
 
     Args:
-        journal: The journal of the run.
-        chart: Its nodes and edges.
-        subject: Its patterns.
-        members: The branches.
         events: The number of events; one more step is the end of the stream.
         max_steps: The most steps to keep.
     """
@@ -114,14 +110,7 @@ class Recording:
     def trace(
         self, mechanism: str, kind: DiagramKind, columns: EventColumns, plan: str
     ) -> MechanismTrace:
-        """Return the trace, after the last step.
-
-        Args:
-            mechanism: The name of the mechanism.
-            kind: The kind of its diagram.
-            columns: The stream.
-            plan: The plan as a text.
-        """
+        """Return the trace, after the last step."""
         subject, total = self._subject, self._events + 1
         ran = None if self._ran == total else self._ran
         members = [self._members[number] for number in sorted(self._members)]

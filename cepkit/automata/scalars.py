@@ -12,18 +12,8 @@ from typing import Any, TypeAlias, assert_never
 
 from cepkit.automata.events import Binding, Event
 from cepkit.pattern import conditions
+from cepkit.pattern import conditions as c
 from cepkit.pattern.aggregates import AGGREGATES
-from cepkit.pattern.conditions import (
-    Aggregate,
-    Attribute,
-    Expression,
-    distance_of,
-    place_of,
-    plain_function,
-    reach_back,
-    set_of_members,
-    walk,
-)
 from cepkit.pattern.evaluation import closures
 from cepkit.pattern.evaluation.closures import Kinded, Value, in_64_bits, nan_as_none, rounded
 from cepkit.pattern.evaluation.kinds import WHOLE, ValueKind, set_function_kind
@@ -41,7 +31,6 @@ class Layout:
     Attributes:
         slots: The place of each variable in a binding.
         width: The number of places of a binding.
-        sets: The variables of sets.
         attributes: The place of each attribute in an event's values.
         kinds: The kind of each attribute.
     """
@@ -53,15 +42,15 @@ class Layout:
     kinds: Mapping[str, Kind]
 
 
-def truth(condition: Expression, layout: Layout) -> Truth:
+def truth(condition: c.Expression, layout: Layout) -> Truth:
     """Return a function of a binding: whether `condition` is true.
 
     A condition on an attribute of a set must hold for every member; a set function reads them all.
     """
-    variable = set_of_members(condition)
+    variable = c.set_of_members(condition)
     if variable is not None:
         last, slot = truth_of_last(condition, layout), layout.slots[variable]
-        least = 1 + reach_back(condition)
+        least = 1 + c.reach_back(condition)
 
         def for_prefixes(binding: Binding) -> bool:
             place: Any = binding[slot]
@@ -74,8 +63,8 @@ def truth(condition: Expression, layout: Layout) -> Truth:
     each = tuple(
         dict.fromkeys(
             node.variable
-            for node in walk(plain)
-            if isinstance(node, Attribute) and node.variable in layout.sets
+            for node in c.walk(plain)
+            if isinstance(node, c.Attribute) and node.variable in layout.sets
         )
     )
     # Members of sets come after the places of a binding.
@@ -92,33 +81,33 @@ def truth(condition: Expression, layout: Layout) -> Truth:
     return for_each
 
 
-def truth_of_last(condition: Expression, layout: Layout) -> Truth:
+def truth_of_last(condition: c.Expression, layout: Layout) -> Truth:
     """Return a function of a binding: whether a condition on members holds of the last one.
 
     The set must have as many earlier members as the condition reads.
     """
-    variable = set_of_members(condition)
+    variable = c.set_of_members(condition)
 
-    def read(node: Attribute | Aggregate) -> Kinded:
+    def read(node: c.Attribute | c.Aggregate) -> Kinded:
         return _of_last(node, layout) if node.variable == variable else _read(node, layout, {})
 
     return closures.truth(without_not(condition), read)
 
 
-def value(expression: Expression, layout: Layout) -> Value:
+def value(expression: c.Expression, layout: Layout) -> Value:
     """Return a function of a binding: the value of `expression`, which reads no single members."""
     return closures.value(expression, lambda node: _read(node, layout, {}))[0]
 
 
-def _read(node: Attribute | Aggregate, layout: Layout, members: Mapping[str, int]) -> Kinded:
+def _read(node: c.Attribute | c.Aggregate, layout: Layout, members: Mapping[str, int]) -> Kinded:
     match node:
-        case Attribute(variable, name):
+        case c.Attribute(variable, name):
             slot = members.get(variable, layout.slots[variable])
             place = layout.attributes[name]
             return (lambda b: b[slot].values[place]), layout.kinds[name]
-        case Aggregate(function) if is_prev(function):
+        case c.Aggregate(function) if is_prev(function):
             return _of_last(node, layout)
-        case Aggregate():
+        case c.Aggregate():
             return _set_function(node, layout)
         case _:
             assert_never(node)
@@ -126,30 +115,30 @@ def _read(node: Attribute | Aggregate, layout: Layout, members: Mapping[str, int
 
 def is_prev(function: str) -> bool:
     """Return whether a function reads one earlier member."""
-    return plain_function(function) == function and distance_of(function) > 0
+    return c.plain_function(function) == function and c.distance_of(function) > 0
 
 
-def _of_last(node: Attribute | Aggregate, layout: Layout) -> Kinded:
+def _of_last(node: c.Attribute | c.Aggregate, layout: Layout) -> Kinded:
     """Return the reader of a node of a condition on members, for the last member."""
     slot = layout.slots[node.variable or ""]
-    if isinstance(node, Aggregate) and not is_prev(node.function):
+    if isinstance(node, c.Aggregate) and not is_prev(node.function):
         return _set_function(node, layout)
-    name = node.name if isinstance(node, Attribute) else node.attribute
+    name = node.name if isinstance(node, c.Attribute) else node.attribute
     assert name is not None
-    at = -1 if isinstance(node, Attribute) else -1 - distance_of(node.function)
+    at = -1 if isinstance(node, c.Attribute) else -1 - c.distance_of(node.function)
     place = layout.attributes[name]
     return (lambda b: b[slot][at].values[place]), layout.kinds[name]
 
 
-def _set_function(node: Aggregate, layout: Layout) -> Kinded:
+def _set_function(node: c.Aggregate, layout: Layout) -> Kinded:
     assert node.variable is not None
     slot = layout.slots[node.variable]
-    end = -distance_of(node.function) or None
-    node = replace(node, function=plain_function(node.function))
+    end = -c.distance_of(node.function) or None
+    node = replace(node, function=c.plain_function(node.function))
     if node.attribute is None:
         return (lambda b: len(b[slot][:end])), "integer"
     place, kind = layout.attributes[node.attribute], layout.kinds[node.attribute]
-    if (number := place_of(node.function)) is not None:
+    if (number := c.place_of(node.function)) is not None:
         at, least = number - (number > 0), abs(number)
 
         def of_member(b: Sequence[Any]) -> Any:
@@ -167,7 +156,7 @@ def _set_function(node: Aggregate, layout: Layout) -> Kinded:
     return over_members, result
 
 
-def _reduction(node: Aggregate, kind: ValueKind) -> Callable[[list[Any]], Any]:
+def _reduction(node: c.Aggregate, kind: ValueKind) -> Callable[[list[Any]], Any]:
     match node.function:
         case "count":
             return len

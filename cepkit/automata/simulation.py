@@ -84,9 +84,6 @@ def machine_for(
     """Return a mechanism ready to run, and the events of a stream for it.
 
     Args:
-        mechanism: The mechanism.
-        columns: The stream, with all attributes that the query reads.
-        query: The query.
         plan: A plan of the kind that the mechanism follows.
 
     Raises:
@@ -154,9 +151,6 @@ def simulate(
     """Run a mechanism over a stream and return its trace.
 
     Args:
-        mechanism: The mechanism.
-        columns: The stream, with all attributes that the query reads.
-        query: The query.
         plan: A plan of the kind that the mechanism follows.
         max_steps: The most steps to keep; the run goes on after them.
         work: What it may do; None for any work.
@@ -188,9 +182,6 @@ def simulate_several(
     """Run a mechanism over a stream for several queries at once, and return its trace.
 
     Args:
-        mechanism: The mechanism.
-        columns: The stream, with all attributes that the queries read.
-        queries: The queries by name.
         plans: A plan for each query, of the kind that the mechanism follows.
         pools: The pool of each branch of each query, from a shared plan; None: one for all.
         max_steps: The most steps to keep; the run goes on after them.

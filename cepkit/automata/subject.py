@@ -6,16 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cepkit.automata.joint import Member
+from cepkit.pattern import conditions as c
 from cepkit.pattern.calendar_windows import calendar_bounds
 from cepkit.pattern.canonical import canonical_conditions
-from cepkit.pattern.conditions import (
-    NUMBER,
-    NUMBER_BEFORE,
-    TIME,
-    Attribute,
-    attributes_of,
-    walk,
-)
 from cepkit.pattern.numbers import has_next
 from cepkit.pattern.printer import expression_text
 from cepkit.pattern.query import Query
@@ -28,10 +21,8 @@ class Subject:
     """A query, or several by their names.
 
     Attributes:
-        queries: The queries.
         names: The name of each; empty for a single query.
         clauses: The clauses of each, with their places in `text`.
-        text: The text of all queries.
         attributes: The attributes that they read.
     """
 
@@ -71,8 +62,8 @@ class Subject:
         """The values of events: the attributes; with NEXT arrival numbers, with bounds times."""
         counted = any(has_next(query.structure) for query in self.queries)
         timed = any(map(reads_time, self.queries))
-        numbers = (NUMBER, NUMBER_BEFORE) if counted else ()
-        return (*self.attributes, *numbers, *((TIME,) if timed else ()))
+        numbers = (c.NUMBER, c.NUMBER_BEFORE) if counted else ()
+        return (*self.attributes, *numbers, *((c.TIME,) if timed else ()))
 
     def patterns(self, members: Sequence[Member]) -> tuple[TracedPattern, ...]:
         """Return the pattern of each query for traces; none for a single query."""
@@ -109,11 +100,11 @@ def reads_time(query: Query) -> bool:
     """Return whether conditions read the time of an event other than by a column."""
     if query.bounds or calendar_bounds(query.structure, query.window):
         return True
-    nodes = walk(query.where) if query.where is not None else ()
-    return any(isinstance(node, Attribute) and node.name == TIME for node in nodes)
+    nodes = c.walk(query.where) if query.where is not None else ()
+    return any(isinstance(node, c.Attribute) and node.name == c.TIME for node in nodes)
 
 
 def attributes_read(query: Query) -> tuple[str, ...]:
     """Return the attributes that a query reads, with those of PARTITION BY."""
-    names = {name for _, name in attributes_of(query.where)} if query.where else set()
+    names = {name for _, name in c.attributes_of(query.where)} if query.where else set()
     return tuple(sorted(names | set(query.partition_by)))

@@ -198,8 +198,6 @@ def loosest(
     """Return the query without its thresholds, whose matches have the values that these compare.
 
     Args:
-        query: The query.
-        thresholds: Those of all its parameters.
         key: A value that the matches have as well.
         longest: The longest value of the window in microseconds, if it is a threshold.
     """

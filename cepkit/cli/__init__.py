@@ -25,9 +25,6 @@ OK, FAILED, INTERRUPTED = 0, 1, 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
-    Args:
-        arguments: The command line; None for that of the process.
-
     Returns:
         The exit code.
     """

@@ -13,15 +13,7 @@ DURATION_FORMS: tuple[DurationForm, ...] = get_args(DurationForm)
 
 
 class DurationsWritten:
-    """Rows with their durations as texts, or as numbers of seconds.
-
-    Args:
-        schema: The columns of the rows.
-        form: The form of durations.
-
-    Attributes:
-        schema: Those of the rows that are written.
-    """
+    """Rows with their durations as texts, or as numbers of seconds."""
 
     def __init__(self, schema: pa.Schema, form: DurationForm) -> None:
         self._form = form

@@ -186,11 +186,7 @@ def saved_statistics(path: str) -> Statistics:
 
 
 def read_statistics(path: str, query: Query) -> Statistics:
-    """Return the statistics that `cepkit profile --json` saved.
-
-    Args:
-        path: The file.
-    """
+    """Return the statistics that `cepkit profile --json` saved."""
     saved = saved_statistics(path)
     with telling(f"the statistics of '{path}'"):
         statistics = saved.of(query)

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 
 from cepkit.cli.durations import DURATION_FORMS
-from cepkit.stream.schema import TIES
+from cepkit.stream.schema import TIES, UNIT_NAMES
 
 CSV_OPTIONS = {
     "sep": "what separates the fields of a CSV file, as ';', or tab; default: a comma",
@@ -20,12 +20,7 @@ CSV_OPTIONS = {
 def pattern_options(
     command: argparse.ArgumentParser, *, several: bool = False, required: bool = True
 ) -> None:
-    """Add --pattern and --pattern-text.
-
-    Args:
-        several: Whether each may be given more than once.
-        required: Whether one of them must be given.
-    """
+    """Add --pattern and --pattern-text."""
     group = command.add_argument_group("pattern")
     pattern = group.add_mutually_exclusive_group(required=required)
     file, text = "a file with the pattern; - for stdin", "the pattern itself"
@@ -73,8 +68,8 @@ def stream_options(command: argparse.ArgumentParser, *, required: bool = True) -
     )
     events.add_argument(
         "--unit",
-        help="the unit of numeric times since 1970: s, ms, us, ns, min, h, d; or filetime, that of"
-        " Windows",
+        metavar=f"{{{','.join((*UNIT_NAMES, 'filetime'))}}}",
+        help="the unit of numeric times since 1970; filetime is that of Windows",
     )
     for name, what in CSV_OPTIONS.items():
         metavar = "TEXT" if name == "time-format" else "NAME" if name == "encoding" else "CHAR"
@@ -115,6 +110,15 @@ def threads_option(command: argparse._ActionsContainer) -> None:
     )
 
 
+def clock_option(command: argparse._ActionsContainer) -> None:
+    """Add --clock-error."""
+    command.add_argument(
+        "--clock-error",
+        metavar="DURATION",
+        help='how far the clock of an event may be off, as "20 ms", or the column that says it',
+    )
+
+
 def plan_options(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Add --plan, --planner and --statistics, and return their group."""
     group = command.add_argument_group("how to evaluate it; default: by the cheapest plan")
@@ -142,7 +146,6 @@ def out_option(command: argparse._ActionsContainer, description: str) -> None:
     """Add --out; `json_option` adds --overwrite.
 
     Args:
-        command: The parser, or a group of its options.
         description: The kinds of files that can be written.
     """
     command.add_argument(

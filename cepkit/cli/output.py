@@ -73,7 +73,6 @@ def write(rows: Any, target: Path, *, overwrite: bool, durations: DurationForm =
         rows: An Arrow table, a result with batches of rows, or a Spark DataFrame; Spark itself
             writes the latter to a folder.
         target: From `check_targets`.
-        overwrite: Whether to replace an existing file.
         durations: The form of durations in CSV files.
 
     Returns:
@@ -102,7 +101,6 @@ def write_frame(arguments: argparse.Namespace, frame: pd.DataFrame, target: Path
 
     Args:
         arguments: With `overwrite` and `json`.
-        frame: The rows.
         target: From `check_targets`.
     """
     table = pa.Table.from_pandas(frame, preserve_index=False)

@@ -21,7 +21,6 @@ def first_rows(matches: Any, n: int) -> list[dict[str, Any]]:
 
     Args:
         matches: The result of `detect`, local or from Spark.
-        n: How many at most.
     """
     if hasattr(matches, "batches"):
         rows: list[dict[str, Any]] = []
@@ -50,6 +49,9 @@ def match_table(rows: Sequence[dict[str, Any]], query: Query, schema: Schema) ->
         for row in rows
     ]
     _drop_common_date(cells)
+    if rows and isinstance(rows[0].get("certainty"), str):  # of clock_error=
+        head = [*head, "certainty"]
+        cells = [[*cell, row["certainty"]] for cell, row in zip(cells, rows, strict=True)]
     cells = [[cut(cell, _WIDEST) for cell in row] for row in cells]
     return text_table(head, cells, left=0)
 

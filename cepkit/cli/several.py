@@ -27,7 +27,8 @@ from cepkit.tables import count_text, text_table, whole
 
 def detect_several(arguments: argparse.Namespace, queries: Mapping[str, Query]) -> None:
     """Find the matches of several patterns: into a file, or print their counts."""
-    _refuse(arguments, queries, {"plan": "--plan", "planner": "--planner"})
+    alone = ("plan", "planner", "clock_error", "sample")
+    _refuse(arguments, queries, {name: f"--{name.replace('_', '-')}" for name in alone})
     if arguments.stream:
         detect_in_folder(arguments, dict(queries), None)
         return

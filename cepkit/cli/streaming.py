@@ -22,7 +22,7 @@ from cepkit.tables import count_text
 _LOOK_SECONDS = 0.5
 _REFUSED = (
     "limit", "explain", "json", "statistics", "planner", "arrival", "ties", "overwrite", "since",
-    "until",
+    "until", "clock-error", "sample",
 )  # fmt: skip
 
 
@@ -56,8 +56,6 @@ def detect_in_folder(
     """Write the matches in files that arrive in a folder, until an interrupt.
 
     Args:
-        arguments: The command line.
-        query: The pattern, or several by name.
         plan: The plan; None: in pattern order.
 
     Raises:

@@ -118,7 +118,6 @@ def run_with_progress(action: Callable[[], Result], what: str, *, on_spark: bool
     """Run long work with progress and return its result; Ctrl-C also ends its Spark jobs.
 
     Args:
-        action: The work.
         what: The name of the work, as "detecting".
         on_spark: Whether it starts Spark jobs.
     """

@@ -33,7 +33,6 @@ class _Held:
     """Matches of one program.
 
     Attributes:
-        blocks: Some in each.
         size: How many there are.
         most: The number of matches that triggers dropping useless ones.
     """
@@ -48,12 +47,9 @@ class AfterMatchSelection:
 
     Args:
         skip: Where the next match may start.
-        programs: Those that find them.
-        columns: The events that they are of.
         own: The rows with which matches may start: the first, and the one after the last.
         excluded: For each event whether earlier matches exclude those that start with it. What
             matches that are taken exclude is added.
-        groups: The groups that repeat.
     """
 
     def __init__(

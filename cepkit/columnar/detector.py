@@ -28,9 +28,8 @@ from cepkit.columnar.kleene.limits import (
 from cepkit.columnar.parts import Make, PartRun, held, run_parts, sized, whole
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
-from cepkit.columnar.slices.clocks import readings
 from cepkit.columnar.slices.counters import Counters, counters_for
-from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead
+from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead, readings
 from cepkit.columnar.slices.plans import SlicePlans, SliceWork
 from cepkit.errors import StreamError
 from cepkit.pattern.policies import AfterMatch, Clock
@@ -73,7 +72,6 @@ class Detector:
         reached: The row up to which a sliced stream has been searched.
 
     Args:
-        query: The compiled query.
         slice_rows: Events of a slice; None: chosen from the window.
         plans: Chooses the plan of each slice; None: the plan of `query`. Unused under
             skip-till-next-match.
@@ -154,10 +152,6 @@ class Detector:
         self, columns: EventColumns, owned: Owned = EVERYTHING
     ) -> Iterator[tuple[int, Block]]:
         """Yield like `matches`, but only the number of sets if nothing depends on the sets.
-
-        Args:
-            columns: As for `matches`.
-            owned: As for `matches`.
 
         Raises:
             LimitError: It would have to try too many sets.

@@ -43,9 +43,6 @@ def matches_of(
     """Yield program numbers and matches in a slice, in batches.
 
     Args:
-        query: The compiled query.
-        columns: The events of the slice.
-        owned: The matches that are wanted.
         counters: For each program those of its steps; the work is added to them, that of common
             steps to those of the first program that has them.
         choice: Which sets of each Kleene variable are wanted.
@@ -292,11 +289,7 @@ def _has_candidates(step: BoundStep | Subtree) -> bool:
 
 
 class _SharedSubtree:
-    """The partial matches of a subtree that several programs share, evaluated on first use.
-
-    Args:
-        run: Finds them.
-    """
+    """The partial matches of a subtree that several programs share, evaluated on first use."""
 
     def __init__(self, run: Run) -> None:
         self._run = run

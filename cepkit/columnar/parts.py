@@ -22,7 +22,6 @@ from cepkit.columnar.kernels.loops import counting_sort
 from cepkit.columnar.kleene.limits import SetChoice
 from cepkit.columnar.slices.blocks import Block, SetBlock
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
-from cepkit.columnar.slices.clocks import numbered, readings
 from cepkit.columnar.slices.counters import Counters, add_counters, counters_for
 from cepkit.columnar.slices.cutting import (
     HEAVY,
@@ -32,6 +31,8 @@ from cepkit.columnar.slices.cutting import (
     SLICE_ROWS,
     cut,
     looks_ahead,
+    numbered,
+    readings,
     slices,
 )
 from cepkit.columnar.slices.plans import SlicePlan, SlicePlans, SliceRun, SliceWork, total
@@ -84,7 +85,6 @@ class PartRun:
     """The end of a slice's run.
 
     Attributes:
-        part: The slice.
         plan: Its own plan; None for the query's.
         query: The compiled query that it ran.
         counters: Its work.
@@ -126,7 +126,6 @@ def run_parts(
     """Yield branch numbers and what is made of matches, and after each slice its run.
 
     Args:
-        query: The compiled query.
         columns: A stream, or a part of it.
         owned: The matches that are the part's own.
         choice: Which sets of each Kleene variable are wanted.
@@ -224,7 +223,6 @@ def parts_of(
     """Yield the slices of a stream, or of a part of it.
 
     Args:
-        programs: The branches of the query.
         owned: The matches that are the part's own.
         slice_rows: Events of a slice; None: chosen from the window.
         least: The least events of a slice, if `slice_rows` is None.
@@ -264,10 +262,6 @@ def partitions_of(query: CompiledQuery, columns: EventColumns) -> Iterator[Part]
     """Return parts with some partitions each, where there is no window that can cut.
 
     To deal the events out takes about as long as to search them where there is little to do.
-
-    Args:
-        query: The compiled query.
-        columns: The whole stream.
 
     Returns:
         The parts; None if slices serve, there are no partitions, or it does not pay.

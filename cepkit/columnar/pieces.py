@@ -19,12 +19,13 @@ import pyarrow as pa
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.slices.candidates import Owned
-from cepkit.columnar.slices.clocks import numbered, readings
 from cepkit.columnar.slices.cutting import (
     SLICE_ROWS,
     WINDOWS_PER_SLICE,
     cutting_clock,
     looks_ahead,
+    numbered,
+    readings,
     slices,
 )
 from cepkit.memory import free_memory
@@ -36,9 +37,8 @@ from cepkit.planners.choose import plan_in_pieces
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.coded import decoded
 from cepkit.stream.columns import Dropped, EventColumns, LazyRows
-from cepkit.stream.reading.file_parts import FileParts
+from cepkit.stream.reading.file_parts import FileParts, sampled_events
 from cepkit.stream.reading.ingest import event_columns
-from cepkit.stream.reading.sampled import sampled_events
 from cepkit.stream.stream import Stream
 from cepkit.threads import number_of_threads
 
@@ -57,7 +57,6 @@ class Cut:
     Attributes:
         window: The most between two events of a match, by the clock.
         reach: How far a piece sees beyond the events that it owns.
-        clock: The clock.
         counting: The branches that count events; empty if none does.
         least: The least events of a piece; None: as many as of a slice in memory.
         types: The types of the events that are read; None for any.
@@ -89,13 +88,7 @@ def cut_of(query: CompiledQuery, slice_rows: int | None = None) -> Cut | None:
 def large_parts(
     stream: Stream, query: CompiledQuery, attributes: Iterable[str]
 ) -> tuple[FileParts, Cut] | None:
-    """Return the files of a stream and how they are cut, if it is better read in pieces.
-
-    Args:
-        stream: A stream.
-        query: What looks for matches in it.
-        attributes: The columns to read.
-    """
+    """Return the files of a stream and how they are cut, if it is better read in pieces."""
     parts, cut = stream.parts(attributes), cut_of(query)
     if parts is None or cut is None:
         return None
@@ -112,7 +105,6 @@ def plan_of_parts(stream: Stream, query: Query) -> Plan | None:
     """Return the plan for a query over a stream that is better read in pieces; None if it is not.
 
     Args:
-        stream: A stream.
         query: The query, whose evaluation depends on an order.
     """
     sampled = sample_of(stream, query)
@@ -174,8 +166,6 @@ class Pieces:
     """The pieces of a stream.
 
     Args:
-        parts: The files.
-        cut: How they are cut.
         attributes: The columns that conditions read.
         carried: The columns of the output; the time at least.
 

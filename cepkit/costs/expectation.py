@@ -47,8 +47,7 @@ from itertools import combinations
 from typing import assert_never
 
 from cepkit.costs.key_classes import KeyClass, key_classes, linked_by_equality
-from cepkit.costs.ordering import Factorial, share_factorials
-from cepkit.costs.set_functions import SetFunction
+from cepkit.costs.set_functions import Factorial, SetFunction, share_factorials
 from cepkit.pattern.conditions import variables_of
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.numbers import next_in, set_of_neighbours
@@ -118,7 +117,6 @@ class Expectation:
     """The expected numbers of one branch, from `Expectation.of`.
 
     Attributes:
-        branch: The branch.
         window_seconds: W; for a window in events, the time in which that many events are expected;
             without a window, the span of the stream.
         span_seconds: The length of the stream of the statistics.
@@ -254,7 +252,7 @@ class Expectation:
 
     @cached_property
     def factorials(self) -> tuple[Factorial, ...]:
-        """The share of the orderings that the branch allows: see ordering.py."""
+        """The share of the orderings that the branch allows: see set_functions.py."""
         return share_factorials(self.branch.variables, self.branch.order)
 
     @cached_property

@@ -19,9 +19,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from cepkit.costs.contract import BranchCost, WaitCost
-from cepkit.costs.ordering import share_factorials
 from cepkit.costs.partial_matches import alive
-from cepkit.costs.set_functions import SetFunction
+from cepkit.costs.set_functions import SetFunction, share_factorials
 from cepkit.errors import PlanError
 from cepkit.pattern.normal_form import Branch
 from cepkit.statistics.model import Statistics
@@ -54,11 +53,7 @@ NOTHING_KNOWN = OutputProfile()
 
 @dataclass(frozen=True)
 class Latency:
-    """The cost model that counts the candidates examined after the last event of a match.
-
-    Attributes:
-        output: The output profile.
-    """
+    """The cost model that counts the candidates examined after the last event of a match."""
 
     output: OutputProfile = NOTHING_KNOWN
     name: str = "latency"

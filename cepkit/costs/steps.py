@@ -50,8 +50,6 @@ def expected_steps(
     for it, which is somewhat too small.
 
     Args:
-        branch: The branch.
-        statistics: The rates and selectivities.
         plan: A plan of the branch, or an order of its positive variables.
     """
     if not isinstance(plan, OrderPlan | TreePlan):

@@ -52,13 +52,7 @@ class Work:
 
 
 def work_of_order(branch: Branch, statistics: Statistics, order: OrderPlan) -> float:
-    """Return ln(work) of an order in which FIRST ends steps early, unlike `Work`.
-
-    Args:
-        branch: The branch.
-        statistics: The rates and selectivities.
-        order: The order.
-    """
+    """Return ln(work) of an order in which FIRST ends steps early, unlike `Work`."""
     cost, expected = WORK.on(branch, statistics), Expectation.of(branch, statistics)
     assert cost.alive is not None
     assert cost.pairs is not None

@@ -16,13 +16,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.pattern.conditions import (
-    Aggregate,
-    Attribute,
-    Expression,
-    distance_of,
-    plain_function,
-)
+from cepkit.pattern import conditions as c
 from cepkit.pattern.evaluation.columns import Read
 from cepkit.pattern.evaluation.set_functions import set_function
 from cepkit.pattern.numbers import has_next, with_numbers_as_attributes
@@ -153,7 +147,6 @@ class EventTable:
         """Return the function by which `evaluation` reads the values of combinations.
 
         Args:
-            rows: The events.
             sets: The events of Kleene variables, for functions of sets; without them a set is
                 the one event that its variable has in `rows`. If a function is about earlier
                 members, the members in `rows` must have such.
@@ -165,18 +158,18 @@ class EventTable:
                 return self.columns.attributes[attribute].take(rows[variable])
             of, name = function
             members = np.sort(np.asarray((sets or rows)[variable], dtype=np.int64))
-            plain, places = plain_function(of), np.searchsorted(members, rows[variable])
+            plain, places = c.plain_function(of), np.searchsorted(members, rows[variable])
             starts = np.array([0, len(members)])
             if of.startswith("prev") and name is not None:
-                return self.columns.attributes[name].take(members[places - distance_of(of)])
+                return self.columns.attributes[name].take(members[places - c.distance_of(of)])
             if sets is None:
                 members, starts = rows[variable], np.arange(len(members) + 1)
             elif of != plain:
-                sizes = places + 1 - distance_of(of)
+                sizes = places + 1 - c.distance_of(of)
                 starts = np.concatenate(([0], np.cumsum(sizes)))
                 members = members[np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)]
             column = None if name is None else self.columns.attributes[name].take(members)
-            return set_function(Aggregate(plain), column, starts)
+            return set_function(c.Aggregate(plain), column, starts)
 
         return read
 
@@ -237,8 +230,6 @@ def pairs(
     """Yield all pairs of a row and a number in its range, some at a time.
 
     Args:
-        begin: The begin of each row's range.
-        end: The end of each row's range.
         groups: The group of each row, ascending; the rows of a group stay together. None: each
             row is a group.
         most: The number of pairs at a time, more if one group has more.
@@ -256,14 +247,14 @@ def pairs(
         start, done = stop, int(ends[stop - 1])
 
 
-def without_set_functions(expression: Expression) -> Expression:
+def without_set_functions(expression: c.Expression) -> c.Expression:
     """Return the expression with attributes in place of set functions, as a `reader` reads them."""
 
-    def new(node: Attribute | Aggregate) -> Expression:
-        if isinstance(node, Attribute):
+    def new(node: c.Attribute | c.Aggregate) -> c.Expression:
+        if isinstance(node, c.Attribute):
             return node
         name = f"{_MARK}{node.function}{_MARK}{node.attribute or ''}"
-        return Attribute(node.variable or "", name, node.span)
+        return c.Attribute(node.variable or "", name, node.span)
 
     return replaced(expression, new)
 

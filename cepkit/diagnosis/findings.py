@@ -32,7 +32,6 @@ class Finding:
     """The outcome of one requirement in one combination.
 
     Attributes:
-        requirement: The requirement.
         holds: Whether it holds; None where that could not be decided.
         detail: The finding in words, with the values on both sides.
         by: By how much it is violated, in `unit`; None where it holds or is no quantity.
@@ -53,12 +52,7 @@ class Finding:
 
 
 class Inspector:
-    """Checks the requirements of one branch on single combinations.
-
-    Args:
-        measures: The measures of the branch.
-        name: Returns the name of an event.
-    """
+    """Checks the requirements of one branch on single combinations."""
 
     def __init__(self, measures: Measures, name: Callable[[int], str]) -> None:
         self.measures = measures

@@ -82,10 +82,8 @@ def branch_funnel(
     """Count the partial matches that each requirement of a branch lets through.
 
     Args:
-        measures: The measures of the branch.
         number: The number of the branch, from 1.
         order: Its positive variables; Kleene variables are counted last.
-        work: The work budget.
         alone: For each requirement the combinations that fulfil all others; None: not counted.
     """
     branch = measures.branch

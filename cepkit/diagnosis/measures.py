@@ -66,7 +66,6 @@ class Limit:
 
     Attributes:
         clock: The clock that it is measured in.
-        most: The distance.
         scale: The number that violations are divided by.
     """
 
@@ -122,11 +121,7 @@ class Measures:
         return _violation(broken, np.broadcast_to(relative, (size,)))
 
     def limit(self, requirement: req.Within | req.SideBySide, events: int) -> Limit:
-        """Return the greatest distance that a window or contiguity allows.
-
-        Args:
-            events: The number of events that the match has.
-        """
+        """Return the greatest distance that a window or contiguity allows."""
         match requirement:
             case req.Within(TimeWindow() as window):
                 return Limit(requirement.clock, window.most, self.time_scale)
@@ -266,12 +261,7 @@ def forbidden_together(
     """Yield combinations with events that break a NOT there together, some at a time.
 
     Args:
-        measures: The measures of the branch.
         events: The events that must be absent together; often one.
-        rows: As for `forbidden_events`.
-        size: As for `forbidden_events`.
-        sets: As for `forbidden_events`.
-        spend: As for `forbidden_events`.
 
     Yields:
         int64[n], the combination of each; int64[events, n], the event of each variable.
@@ -301,8 +291,6 @@ def forbidden_events(
     If a combination is longer than the window, its own length takes the place of the window.
 
     Args:
-        measures: The measures of the branch.
-        event: The event that must be absent.
         rows: Combinations of all positive variables, and of those absent together with it for which
             there are events already.
         sets: The events of all variables, if `rows` are choices of members of one match.
@@ -382,9 +370,7 @@ def _joins(
     """Return whether UNTIL and the conditions between members let an event join a greedy set.
 
     Args:
-        measures: The measures of the branch.
         variable: The variable of the set; in `one` it has the event that could join.
-        name: The name of that event in conditions.
         of_members: The conditions on each member and others up to it.
         one: The event that could join, and those of the other variables.
         sets: The events of all variables.

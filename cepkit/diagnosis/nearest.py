@@ -41,7 +41,6 @@ def nearest(
     """Return the combinations that violate least.
 
     Args:
-        search: The search that finds them.
         least_violations: Combinations with fewer violations are left out.
         prune: Whether partial matches that are worse than the best so far are dropped early; they
             are not counted then.

@@ -91,9 +91,6 @@ class Partials:
         """Return rows of this joined with rows of `others`, which bind other variables.
 
         Args:
-            parents: The rows of this.
-            others: The partial matches to join with.
-            at: The rows of `others`.
             grouped: Whether rows keep the groups of their parents.
         """
         mine, theirs = self.take(parents), others.take(at)
@@ -108,8 +105,6 @@ class Partials:
         """Return the rows with one more requirement taken into account.
 
         Args:
-            key: The key of the requirement.
-            broken: Which rows violate it.
             touched: The variables that it is about, as bits.
         """
         return Partials(
@@ -171,10 +166,6 @@ def join_key(
 
     PARTITION BY is a key, and so is an equality of two attributes of the same name: attributes of
     different names have different codes.
-
-    Args:
-        variable: The new variable.
-        bound: The variables that are bound.
     """
     if not bound:
         return None
@@ -203,7 +194,6 @@ class SearchScopes:
             and places in different partitions cannot be compared.
 
     Args:
-        measures: The measures of the branch.
         active: The requirements that are looked at.
         tolerance: How many of them may be violated.
         stretch: How many times as long as its window a combination may be.
@@ -228,7 +218,6 @@ class SearchScopes:
         """Return the range of events for each partial match: the first, and one after the last.
 
         Args:
-            variable: The variable that is to be bound.
             partials: The partial matches, with at least one variable bound.
         """
         rows, size = partials.rows, len(partials)

@@ -23,7 +23,6 @@ def placements(groups: Sequence[Group], branch: Branch, events: Named) -> tuple[
     these, the earlier event the earlier one.
 
     Args:
-        groups: All groups of the query.
         branch: The branch, which has each group a number of times.
         events: The named events, as numbers in stream order.
 

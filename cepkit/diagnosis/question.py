@@ -166,7 +166,6 @@ class Question:
     """A pattern and a stream, prepared for questions about named events and about any.
 
     Attributes:
-        naming: The names of the events.
         plan: The order of the funnel's steps.
         violations: How many requirements a near miss may violate.
         limit: The most near misses.

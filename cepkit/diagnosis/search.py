@@ -40,7 +40,6 @@ class Search:
     """A search for the combinations of one branch that violate few requirements.
 
     Attributes:
-        measures: The measures of the branch.
         order: The positive variables that are to be bound, in this order.
         work: The work budget.
         tolerance: How many requirements may be violated.

@@ -95,7 +95,6 @@ class SetSearch:
     """Finds the combinations of a branch with sets.
 
     Args:
-        table: The events.
         branch: The branch, with its runs as absences.
         bound: The given events, of Kleene variables their whole sets.
     """

@@ -251,9 +251,7 @@ def next_matches(
     """Return the matches under skip-till-next-match that end with `until` or before, in order.
 
     Args:
-        measures: The measures of all branches of the query.
         orders: An order of the variables of each.
-        work: The work budget.
         until: The last event to look at.
 
     Returns:
@@ -292,8 +290,6 @@ def consumption(matches: Sequence[Match] | None, binding: Binding, inspector: In
 
     Args:
         matches: The matches that are taken; None where they are not known.
-        binding: One event for each variable.
-        inspector: The inspector of the branch.
     """
     requirement = req.Unconsumed()
     if matches is None:

@@ -17,6 +17,7 @@ from cepkit.columnar.results.plans import PlansInForce
 from cepkit.diagnosis.result import Funnel, NearMisses, WhyNot
 from cepkit.figures.charts.aggregates import draw_aggregates, draw_from_spark, is_from_spark
 from cepkit.figures.charts.calibration_curve import draw_calibration
+from cepkit.figures.charts.difference import draw_difference
 from cepkit.figures.charts.explained import draw_explanation
 from cepkit.figures.charts.funnel import draw_funnel
 from cepkit.figures.charts.matches import draw_matches, is_matches
@@ -53,6 +54,7 @@ from cepkit.sharing.graph import PatternGraph
 from cepkit.sharing.shared_plan import SharedPlan
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.summary import StreamSummary
+from cepkit.teaching.equivalence import Equivalence
 
 __all__ = ["FIGURES", "Figure", "Player", "draw", "write_report"]
 
@@ -75,6 +77,7 @@ FIGURES = Figures(
         Figure("curve", Calibration, draw_calibration, "matches by the value of a parameter"),
         Figure("steps", Explanation, draw_explanation, "expected and actual work of each step"),
         Figure("aggregates", Aggregates, draw_aggregates, "aggregates over time"),
+        Figure("difference", Equivalence, draw_difference, "a stream over which patterns differ"),
         Figure("verdict", WhyNot, draw_why_not, "why events do not match"),
         Figure("funnel", Funnel, draw_funnel, "how many partial matches pass each requirement"),
         Figure("near-misses", NearMisses, draw_near_misses, "the nearest misses"),

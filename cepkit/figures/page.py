@@ -100,7 +100,6 @@ def table(
     """Return a table; the first cell of each row is its heading.
 
     Args:
-        caption: The caption.
         head: The name of each column.
         rows: A text for each column.
         numbers: The columns of numbers, aligned to the right.

@@ -127,7 +127,6 @@ class Figures:
         Args:
             value: The value to draw, or a list of such values.
             name: Which of its figures; None for the first.
-            options: The options of the figure.
 
         Raises:
             CepkitError: There is no such figure, or it has no such option.

@@ -105,22 +105,20 @@ def _plan(plan: Plan, query: Query) -> str:
 
 def _comparison(comparison: PlanComparison) -> str:
     rows_of_plans = bars(comparison)
-    both = comparison.has_trees and any(row.as_order for row in rows_of_plans)
     rows = [
         (
             f"{row.planner} ★" if row.best else row.planner,
             row.plan,
-            *([row.as_order] if both else []),
             row.cost,
             number(row.relative),
             number(float(f"{1000 * row.seconds:.3g}")),
         )
         for row in rows_of_plans
     ]
-    costs = ("cost as an order", "as a tree") if both else ("cost",)
-    head = ("planner", "plan", *costs, "x best", "planning ms")
+    cost = "cost as a tree" if comparison.has_trees else "cost"
+    head = ("planner", "plan", cost, "x best", "planning ms")
     remarks = [page.paragraph(f"{planner}: {reason}.") for planner, reason in comparison.refused]
-    if both:
+    if comparison.has_trees:
         remarks.insert(0, page.paragraph(_AS_TREES))
     return page.section(
         "Plans compared",

@@ -23,24 +23,10 @@ from typing import cast
 
 from cepkit.arguments import typed
 from cepkit.errors import ArgumentError, PatternError, shown
+from cepkit.pattern import nodes as n
 from cepkit.pattern.checks import check
 from cepkit.pattern.conditions import Aggregate, AllOf, Comparison, Expression
 from cepkit.pattern.kinds import lowered, resolved
-from cepkit.pattern.nodes import (
-    And,
-    Event,
-    First,
-    Kind,
-    Kleene,
-    Next,
-    Not,
-    Opt,
-    Or,
-    Seq,
-    Structure,
-    optional_set,
-    preceded,
-)
 from cepkit.pattern.parsing.parser import (
     parse,
     parse_aggregates,
@@ -56,6 +42,7 @@ from cepkit.pattern.query import Query, ResultColumn
 from cepkit.pattern.terms import (
     Term,
     Variable,
+    aggregate_of,
     avg,
     count,
     expression_of,
@@ -196,13 +183,7 @@ class Pattern:
             if isinstance(item, str):
                 items.extend(parse_aggregates(item))
                 continue
-            expression = expression_of(item)
-            if not isinstance(expression, Aggregate):
-                raise PatternError(
-                    f"{shown(item)} is not an aggregate",
-                    expected="count(), or sum_(c.price) and the like",
-                )
-            items.append(expression)
+            items.append(aggregate_of(item))
         return Pattern(replace(self.parts, aggregates=tuple(items)))
 
     @typed
@@ -266,7 +247,7 @@ class Pattern:
 
 
 @typed
-def event(variable: str, *types: str | Kind) -> Pattern:
+def event(variable: str, *types: str | n.Kind) -> Pattern:
     """Return one event of any of `types`, bound to `variable`; the type defaults to that name.
 
     Args:
@@ -278,73 +259,73 @@ def event(variable: str, *types: str | Kind) -> Pattern:
         PATTERN SEQ(MSFT a, b IN (AAPL, GOOG))
     """
     for each in types:
-        if not isinstance(each, str | Kind):
+        if not isinstance(each, str | n.Kind):
             raise ArgumentError(f"types={shown(each)}", expected="texts, or kinds from `kind`")
-    names = [each.name if isinstance(each, Kind) else each for each in types]
-    node = Event(variable, frozenset(names or (variable,)))
-    return Pattern(Query(resolved(node, [each for each in types if isinstance(each, Kind)])))
+    names = [each.name if isinstance(each, n.Kind) else each for each in types]
+    node = n.Event(variable, frozenset(names or (variable,)))
+    return Pattern(Query(resolved(node, [each for each in types if isinstance(each, n.Kind)])))
 
 
 @typed
 def any_event(variable: str) -> Pattern:
     """Return one event of any type, bound to `variable`."""
-    return Pattern(Query(Event(variable, None)))
+    return Pattern(Query(n.Event(variable, None)))
 
 
-def seq(*items: Pattern | Structure) -> Pattern:
+def seq(*items: Pattern | n.Structure) -> Pattern:
     """Return all items, each strictly later than the one before it."""
-    return Pattern(Query(Seq(tuple(map(_structure, items)))))
+    return Pattern(Query(n.Seq(tuple(map(_structure, items)))))
 
 
-def and_(*items: Pattern | Structure) -> Pattern:
+def and_(*items: Pattern | n.Structure) -> Pattern:
     """Return all items, in any order."""
-    return Pattern(Query(And(tuple(map(_structure, items)))))
+    return Pattern(Query(n.And(tuple(map(_structure, items)))))
 
 
-def or_(*items: Pattern | Structure) -> Pattern:
+def or_(*items: Pattern | n.Structure) -> Pattern:
     """Return one of the items."""
-    return Pattern(Query(Or(tuple(map(_structure, items)))))
+    return Pattern(Query(n.Or(tuple(map(_structure, items)))))
 
 
-def not_(item: Pattern | Structure) -> Pattern:
+def not_(item: Pattern | n.Structure) -> Pattern:
     """Return the absence of an event, or of several together: `not_(seq(...))`."""
-    return Pattern(Query(Not(_structure(item))))
+    return Pattern(Query(n.Not(_structure(item))))
 
 
-def first_of(item: Pattern | Structure) -> Pattern:
+def first_of(item: Pattern | n.Structure) -> Pattern:
     """Return the first event that fits `item` after the events before it in a sequence.
 
     Example:
         >>> print(seq(event("a", "A"), first_of(event("b", "B"))))
         PATTERN SEQ(A a, FIRST B b)
     """
-    return Pattern(Query(preceded(First, _structure(item))))
+    return Pattern(Query(n.preceded(n.First, _structure(item))))
 
 
-def next_of(item: Pattern | Structure) -> Pattern:
+def next_of(item: Pattern | n.Structure) -> Pattern:
     """Return the very next event of the partition, which must fit `item`.
 
     Example:
         >>> print(seq(event("a", "A"), next_of(event("b", "B"))))
         PATTERN SEQ(A a, NEXT B b)
     """
-    return Pattern(Query(preceded(Next, _structure(item))))
+    return Pattern(Query(n.preceded(n.Next, _structure(item))))
 
 
 @typed
-def opt(item: Pattern | Structure, *, greedy: bool = False) -> Pattern:
+def opt(item: Pattern | n.Structure, *, greedy: bool = False) -> Pattern:
     """Return the item as optional; if `greedy`, it is left out only where none fits."""
-    return Pattern(Query(Opt(_structure(item), greedy=greedy)))
+    return Pattern(Query(n.Opt(_structure(item), greedy=greedy)))
 
 
 @typed
 def kl(
-    item: Pattern | Structure,
+    item: Pattern | n.Structure,
     minimum: int = 1,
     maximum: int | None = None,
     *,
     greedy: bool = False,
-    until: Pattern | Structure | None = None,
+    until: Pattern | n.Structure | None = None,
 ) -> Pattern:
     """Return a set of `minimum` to `maximum` events (None: no upper bound).
 
@@ -361,9 +342,9 @@ def kl(
         >>> print(seq(event("a", "A"), kl(event("b", "B"), greedy=True), event("c", "C")))
         PATTERN SEQ(A a, KL(B b) GREEDY, C c)
     """
-    end = None if until is None else cast("Event", _structure(until))  # or checks refuse it
-    kleene = Kleene(_structure(item), minimum, maximum, greedy=greedy, until=end)
-    return Pattern(Query(optional_set(kleene)))
+    end = None if until is None else cast("n.Event", _structure(until))  # or checks refuse it
+    kleene = n.Kleene(_structure(item), minimum, maximum, greedy=greedy, until=end)
+    return Pattern(Query(n.optional_set(kleene)))
 
 
 def as_query(pattern: Query | Pattern | str) -> Query:
@@ -425,7 +406,7 @@ def _check_window(events: int | None, exclusive: bool) -> None:
     """Check the types of a window's settings; `typed` does it."""
 
 
-def _structure(item: Pattern | Structure) -> Structure:
+def _structure(item: Pattern | n.Structure) -> n.Structure:
     match item:
         case Pattern(parts):
             if parts != Query(parts.structure):
@@ -435,7 +416,17 @@ def _structure(item: Pattern | Structure) -> Structure:
                     hint="call .where(), .within() ... after the outermost seq(...) is closed",
                 )
             return parts.structure
-        case Event() | Seq() | And() | Or() | Not() | Kleene() | First() | Next() | Opt():
+        case (
+            n.Event()
+            | n.Seq()
+            | n.And()
+            | n.Or()
+            | n.Not()
+            | n.Kleene()
+            | n.First()
+            | n.Next()
+            | n.Opt()
+        ):
             return item
     raise PatternError(
         f"{shown(item)} as a part of a pattern",

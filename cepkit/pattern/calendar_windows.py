@@ -11,20 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 
-from cepkit.pattern.nodes import (
-    And,
-    Event,
-    First,
-    Kleene,
-    Next,
-    Not,
-    Opt,
-    Or,
-    Seq,
-    Structure,
-    absent_in,
-    repeated_in,
-)
+from cepkit.pattern import nodes as n
 from cepkit.pattern.policies import StepBound, TimeWindow, Window
 from cepkit.stream.durations import UNITS
 from cepkit.stream.reading.time_zones import spread
@@ -36,16 +23,15 @@ def calendar_window(days: int, like: TimeWindow, zone: str | None = None) -> Tim
     return replace(like, microseconds=days * UNITS["d"] + longer, days=days, zone=zone)
 
 
-def calendar_bounds(structure: Structure, window: Window | None) -> tuple[StepBound, ...]:
+def calendar_bounds(structure: n.Structure, window: Window | None) -> tuple[StepBound, ...]:
     """Return the bounds that a window of calendar days means; none for any other window.
 
     Args:
         structure: With its groups unrolled.
-        window: The window of the pattern.
     """
     if not isinstance(window, TimeWindow) or window.days is None:
         return ()
-    absent, repeated = absent_in(structure), repeated_in(structure)
+    absent, repeated = n.absent_in(structure), n.repeated_in(structure)
     pairs: dict[frozenset[str], tuple[str, str]] = {}
     for first, last in product(_ends(structure, 1), _ends(structure, -1)):
         if (first != last or first in repeated) and not {first, last} <= absent:
@@ -53,16 +39,16 @@ def calendar_bounds(structure: Structure, window: Window | None) -> tuple[StepBo
     return tuple(StepBound(*pair, window, window.span) for pair in pairs.values())
 
 
-def _ends(structure: Structure, step: int) -> list[str]:
+def _ends(structure: n.Structure, step: int) -> list[str]:
     """Return the variables that may be first (step 1) or last (step -1)."""
     match structure:
-        case Event(variable):
+        case n.Event(variable):
             return [variable]
-        case Not(item) | Kleene(item) | First(item) | Next(item) | Opt(item):
+        case n.Not(item) | n.Kleene(item) | n.First(item) | n.Next(item) | n.Opt(item):
             return _ends(item, step)
-        case And(items) | Or(items):
+        case n.And(items) | n.Or(items):
             return _of_all(items, step)
-        case Seq(items):
+        case n.Seq(items):
             ends = []
             for item in items[::step]:
                 ends.append(item)
@@ -71,20 +57,20 @@ def _ends(structure: Structure, step: int) -> list[str]:
             return _of_all(ends, step)
 
 
-def _of_all(items: Iterable[Structure], step: int) -> list[str]:
+def _of_all(items: Iterable[n.Structure], step: int) -> list[str]:
     return [variable for item in items for variable in _ends(item, step)]
 
 
-def _may_be_empty(structure: Structure) -> bool:
+def _may_be_empty(structure: n.Structure) -> bool:
     """Return whether a match may be without an event of a structure."""
     match structure:
-        case Not() | Opt():
+        case n.Not() | n.Opt():
             return True
-        case Kleene(item, minimum):
+        case n.Kleene(item, minimum):
             return not minimum or _may_be_empty(item)
-        case Or(items):
+        case n.Or(items):
             return any(map(_may_be_empty, items))
-        case And(items) | Seq(items):
+        case n.And(items) | n.Seq(items):
             return all(map(_may_be_empty, items))
         case _:
             return False

@@ -70,7 +70,6 @@ class SubPattern:
         beside: The positions under UNTIL, each with the position of its set.
         conditions: All other conditions, without NOT.
         window: The window of the pattern; an exclusive one is inclusive here, one unit shorter.
-        strategy: The strategy of the pattern.
         partition_by: The partition attributes of the pattern, sorted.
         together: The positions under each NOT of several events.
     """
@@ -100,7 +99,6 @@ def canonical(
     """Return a sub-pattern of a branch, and the variables at its positions.
 
     Args:
-        branch: The branch.
         variables: Some of its variables, with those under NOT that belong to the sub-pattern
             (`plan.negation` knows on which variables a NOT depends); None for all.
     """

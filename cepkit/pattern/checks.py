@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from weakref import WeakValueDictionary
 
 from cepkit.errors import PatternError
+from cepkit.pattern import conditions as c
+from cepkit.pattern import nodes as n
 from cepkit.pattern.aggregates import AGGREGATES, NAMES
 from cepkit.pattern.bound_checks import check_bounds
 from cepkit.pattern.condition_checks import Events, check_condition, check_forms, check_result
-from cepkit.pattern.conditions import Aggregate, Comparison, Literal, conjuncts
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.limits import (
     refuse_too_deep,
     refuse_too_long,
-)
-from cepkit.pattern.nodes import (
-    And,
-    Event,
-    Seq,
-    Structure,
-    absent_in,
-    bound_events_of,
-    ends_of_loops_in,
-    events_of,
 )
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.pitfalls import warn_of_pitfalls
@@ -58,11 +50,11 @@ def check(query: Query) -> Query:
     check_structure(query.structure)
     check_names(query.structure)
     _check_policies(query)
-    names = [event.variable for event in events_of(query.structure)]
+    names = [event.variable for event in n.events_of(query.structure)]
     if query.where is not None:
         check_forms(query.where)
         events = Events.of(query.structure)
-        for condition in conjuncts(query.where):
+        for condition in c.conjuncts(query.where):
             check_condition(condition, events)
     _check_aggregates(query, names)
     _check_after_match(query)
@@ -71,7 +63,7 @@ def check(query: Query) -> Query:
     if part is not None:
         raise PatternError(
             f"a match could consist of nothing but the absence of {_names(part)}"
-            if isinstance(part, Event | Seq | And)
+            if isinstance(part, n.Event | n.Seq | n.And)
             else f"a match could be without any event, as {structure_text(part)} may be left out",
             expected="at least one event that is not under NOT or OPT, in every branch of an OR",
             span=part.span,
@@ -97,9 +89,14 @@ def _check_policies(query: Query) -> None:
 
 
 def _check_aggregates(query: Query, names: list[str]) -> None:
-    absent = absent_in(query.structure)
-    ends = {event.variable for event in ends_of_loops_in(query.structure)}
+    absent = n.absent_in(query.structure)
+    ends = {event.variable for event in n.ends_of_loops_in(query.structure)}
+    events = Events.of(query.structure)
+    of_values = any(isinstance(each, c.ValueAggregate) for each in query.aggregates)
     for aggregate in query.aggregates:
+        if isinstance(aggregate, c.ValueAggregate):
+            _check_argument(aggregate, events)
+            continue
         variable = aggregate.variable
         if variable is None and aggregate.attribute is not None:
             raise PatternError(
@@ -129,6 +126,15 @@ def _check_aggregates(query: Query, names: list[str]) -> None:
                 f"({variable or names[0]}.price)",
                 span=aggregate.span,
             )
+        if of_values and variable in events.repeated:
+            raise PatternError(
+                f"AGG {aggregate_text(aggregate)} of the members of a set, beside aggregates of"
+                " values of matches",
+                expected="either in a query of its own",
+                hint=f"SUM(count({variable})) is the number of members, SUM(sum({variable}.price))"
+                " their sum",
+                span=aggregate.span,
+            )
     if query.aggregates and isinstance(query.window, TimeWindow) and query.window.days is not None:
         raise PatternError(
             f"AGG over WITHIN {window_text(query.window)}, where matches expire by the clock",
@@ -142,22 +148,37 @@ def _check_aggregates(query: Query, names: list[str]) -> None:
         _check_threshold(threshold, query.aggregates)
 
 
-def _check_threshold(threshold: Comparison, aggregates: tuple[Aggregate, ...]) -> None:
+def _check_argument(aggregate: c.ValueAggregate, events: Events) -> None:
+    """Check that a match has one value of what an aggregate is of."""
+    argument = aggregate.argument
+    refuse_too_deep(argument)
+    check_result(argument, events, "AGG")
+    if isinstance(argument, c.Attribute) and argument.variable in events.repeated:
+        text = expression_text(argument)
+        raise PatternError(
+            f"AGG {aggregate_text(aggregate)}, where '{argument.variable}' is a set, so each match"
+            " has many values",
+            expected=f"a function of the set, as in max({text}) or count(DISTINCT {text})",
+            span=aggregate.span,
+        )
+
+
+def _check_threshold(threshold: c.Comparison, aggregates: tuple[c.Aggregate, ...]) -> None:
     span = threshold.span
     if not aggregates:
         raise PatternError("HAVING without AGG", hint="add AGG COUNT, or drop HAVING", span=span)
     match threshold:
-        case Comparison(_, Aggregate(), Literal(int() | float() as number)):
+        case c.Comparison(_, c.Aggregate(), c.Literal(int() | float() | timedelta() as number)):
             if isinstance(number, bool):
                 raise PatternError("HAVING with a truth value", expected="a number", span=span)
         case _:
             raise PatternError(
                 f"HAVING {expression_text(threshold)}",
-                expected="an aggregate compared with a number, as in COUNT > 10",
+                expected="an aggregate compared with a number or a duration, as in COUNT > 10",
                 span=span,
             )
     if threshold.left not in aggregates:
-        assert isinstance(threshold.left, Aggregate)
+        assert isinstance(threshold.left, c.Aggregate)
         raise PatternError(
             f"HAVING {aggregate_text(threshold.left)}, which AGG does not ask for",
             expected=f"one of {', '.join(map(aggregate_text, aggregates))}",
@@ -179,7 +200,7 @@ def _check_after_match(query: Query) -> None:
     if skip.variable is None:
         return
     name = skip.variable
-    names = tuple(event.variable for event in bound_events_of(query.structure))
+    names = tuple(event.variable for event in n.bound_events_of(query.structure))
     if name not in names:
         problem = f"'{name}' is not an event that matches have"
         raise PatternError.unknown(problem, name, names, span=skip.span)
@@ -223,5 +244,5 @@ def _check_returned(query: Query) -> None:
         names.add(result.name)
 
 
-def _names(part: Structure) -> str:
-    return " and ".join(f"'{event.variable}'" for event in events_of(part))
+def _names(part: n.Structure) -> str:
+    return " and ".join(f"'{event.variable}'" for event in n.events_of(part))

@@ -8,6 +8,7 @@ from functools import partial
 from itertools import product
 from typing import TypeAlias, assert_never
 
+from cepkit.pattern import nodes as n
 from cepkit.pattern.bounds import bound_condition
 from cepkit.pattern.conditions import (
     RUNNING,
@@ -22,24 +23,6 @@ from cepkit.pattern.conditions import (
     variables_of,
 )
 from cepkit.pattern.conditions import walk as parts_of_condition
-from cepkit.pattern.nodes import (
-    And,
-    Beside,
-    Event,
-    First,
-    Kleene,
-    Next,
-    Not,
-    Opt,
-    Or,
-    Seq,
-    Structure,
-    absence_of,
-    events_of,
-    is_greedy,
-    run_of,
-    walk,
-)
 from cepkit.pattern.numbers import next_condition, side_by_side
 from cepkit.pattern.policies import StepBound
 from cepkit.pattern.rewrite import renamed, replaced
@@ -55,12 +38,12 @@ Sets: TypeAlias = frozenset[str]
 class Choice:
     """A structure after a choice at every OR."""
 
-    positive: tuple[Event, ...] = ()
-    negated: tuple[Event, ...] = ()
+    positive: tuple[n.Event, ...] = ()
+    negated: tuple[n.Event, ...] = ()
     repeated: tuple[tuple[str, int, int | None], ...] = ()
     order: frozenset[tuple[str, str]] = frozenset()
-    next: tuple[Event, ...] = ()
-    runs: tuple[tuple[Event, type[First | Next]], ...] = ()
+    next: tuple[n.Event, ...] = ()
+    runs: tuple[tuple[n.Event, type[n.First | n.Next]], ...] = ()
     together: tuple[frozenset[str], ...] = ()
 
     @property
@@ -82,7 +65,7 @@ class Choice:
         )
 
     @property
-    def absent(self) -> tuple[Event, ...]:
+    def absent(self) -> tuple[n.Event, ...]:
         """The absent events; an UNTIL knows whether events before its set begin its place."""
         positive = {event.variable for event in self.positive}
         return tuple(
@@ -96,7 +79,7 @@ class Choice:
 
     def next_conditions(self) -> Iterator[Expression]:
         """Yield for each event under NEXT the condition that it came right after a nearest one."""
-        yield from (side_by_side(event) for event, word in self.runs if word is Next)
+        yield from (side_by_side(event) for event, word in self.runs if word is n.Next)
         positive = [event.variable for event in self.positive]
         repeated = {variable for variable, _, _ in self.repeated}
         for event in self.next:
@@ -113,7 +96,6 @@ class Choice:
 
         Args:
             about: The conditions of this choice, and the variables of whole sets in each.
-            bounds: The bounds of the query.
         """
         positive = {event.variable for event in self.positive}
         for absent in filter(is_implied, self.negated):
@@ -132,8 +114,8 @@ class Choice:
 
     def _beside_set(
         self,
-        absent: Event,
-        beside: Beside,
+        absent: n.Event,
+        beside: n.Beside,
         conditions: Sequence[Expression],
         bounds: Sequence[StepBound],
     ) -> Iterator[Expression]:
@@ -141,7 +123,6 @@ class Choice:
 
         Args:
             absent: The event, which must be absent.
-            beside: Its place beside the set.
             conditions: The conditions on the set and the events before it.
             bounds: The bounds from an event before the set, or its first member, to its last.
         """
@@ -153,7 +134,7 @@ class Choice:
                 yield bound_condition(replace(bound, last=name), self.order, repeated, [*runs])
             elif bound.first == bound.last:
                 yield bound_condition(replace(bound, first=name), self.order, repeated, [*runs])
-        if beside.place == "behind" and runs[variable] is Next:
+        if beside.place == "behind" and runs[variable] is n.Next:
             follows = next_condition(absent, [variable], {variable})
             yield follows
             for condition in conditions:
@@ -171,7 +152,6 @@ class Choice:
         """Return whether a condition over some variables of this choice counts in it.
 
         Args:
-            variables: The variables.
             left_out: The variables that a greedy OPT leaves out here. None of them may be there, as
                 under NOT, so a condition over two such events is about neither.
         """
@@ -194,79 +174,74 @@ class Choice:
                 yield bound_condition(bound, self.order, repeated, runs)
 
 
-def choices_of(structure: Structure, names: Names) -> tuple[Choice, ...]:
+def choices_of(structure: n.Structure, names: Names) -> tuple[Choice, ...]:
     """Return the choices at the ORs of a structure.
 
     Args:
-        structure: The structure.
         names: The names of the absences that FIRST and GREEDY imply.
     """
     match structure:
-        case Event():
+        case n.Event():
             return (Choice(positive=(structure,)),)
-        case First((Event() | Kleene()) as item):
+        case n.First((n.Event() | n.Kleene()) as item):
             (choice,) = choices_of(item, names)
             (event,) = choice.positive
-            absent = Event(
+            absent = n.Event(
                 names["earlier", event.variable], event.types, earlier_than=event.variable
             )
             return (Choice(negated=(absent,)).beside(choice, in_order=True),)
-        case Next((Event() | Kleene()) as item):
+        case n.Next((n.Event() | n.Kleene()) as item):
             (choice,) = choices_of(item, names)
             return (replace(choice, next=choice.positive),)
-        case Not(Next(Event() as event)):
+        case n.Not(n.Next(n.Event() as event)):
             return (Choice(negated=(event,), next=(event,)),)
-        case Not(Event() as event):
+        case n.Not(n.Event() as event):
             return (Choice(negated=(event,)),)
-        case Not((Seq() | And()) as item):
+        case n.Not((n.Seq() | n.And()) as item):
             (choice,) = choices_of(item, names)
             several = (frozenset(choice.names),) if len(choice.names) > 1 else ()
             return (Choice(negated=choice.positive, order=choice.order, together=several),)
-        case Kleene(Event() | First() | Next()):
+        case n.Kleene(n.Event() | n.First() | n.Next()):
             return (_choice_of_set(structure, names),)
-        case Opt(item):
-            absence = absence_of(structure) if is_greedy(structure) else None
+        case n.Opt(item):
+            absence = n.absence_of(structure) if n.is_greedy(structure) else None
             without = (Choice(),) if absence is None else choices_of(absence, names)
             return (*choices_of(item, names), *without)
-        case Or(items):
+        case n.Or(items):
             return tuple(choice for item in items for choice in choices_of(item, names))
-        case Seq(items) | And(items):
+        case n.Seq(items) | n.And(items):
             unions = []
             for parts in product(*(choices_of(item, names) for item in items)):
                 union = parts[0]
                 for part in parts[1:]:
-                    union = union.beside(part, in_order=isinstance(structure, Seq))
+                    union = union.beside(part, in_order=isinstance(structure, n.Seq))
                 unions.append(union)
             return tuple(unions)
-        case Not() | Kleene() | First() | Next():
+        case n.Not() | n.Kleene() | n.First() | n.Next():
             raise AssertionError("checks.py refuses these")
         case _:
             assert_never(structure)
 
 
-def _choice_of_set(node: Kleene, names: Names) -> Choice:
+def _choice_of_set(node: n.Kleene, names: Names) -> Choice:
     """Return a set with the absences that UNTIL and GREEDY imply."""
-    (event,) = events_of(node.item)
-    variable, run = event.variable, run_of(node)
-    absent: tuple[Event, ...] = ()
+    (event,) = n.events_of(node.item)
+    variable, run = event.variable, n.run_of(node)
+    absent: tuple[n.Event, ...] = ()
     if node.until is not None:
-        absent += (replace(node.until, beside=Beside("until", variable)),)
-    if node.greedy and isinstance(node.item, Event):
-        missed = Beside("before", variable)
-        absent += (Event(names["before", variable], event.types, beside=missed),)
+        absent += (replace(node.until, beside=n.Beside("until", variable)),)
+    if node.greedy and isinstance(node.item, n.Event):
+        missed = n.Beside("before", variable)
+        absent += (n.Event(names["before", variable], event.types, beside=missed),)
     if node.greedy:
-        further = Beside("behind", variable, node.maximum)
-        absent += (Event(names["behind", variable], event.types, beside=further),)
+        further = n.Beside("behind", variable, node.maximum)
+        absent += (n.Event(names["behind", variable], event.types, beside=further),)
     sizes = ((variable, node.minimum, node.maximum),)
     return Choice((event,), absent, sizes, runs=() if run is None else ((event, run),))
 
 
 def of_one_member(condition: Expression, variable: str) -> Expression | None:
     """Return a condition on a set for a single event in its place.
-
-    Args:
-        condition: The condition.
-        variable: The variable of the set.
 
     Returns:
         The condition; None if a single member does not decide it.
@@ -287,7 +262,7 @@ _OF_ONE_MEMBER = {"first", *(RUNNING + function for function in ("sum", "avg", "
 
 def without_repeats(choices: Sequence[Choice]) -> Iterator[Choice]:
     """Yield the choices that may add matches to those before them."""
-    demands_of: dict[tuple[Event, ...], list[set[Event]]] = {}
+    demands_of: dict[tuple[n.Event, ...], list[set[n.Event]]] = {}
     for choice in choices:
         absent = {*choice.negated}
         demands = demands_of.setdefault(choice.positive, [])
@@ -296,18 +271,18 @@ def without_repeats(choices: Sequence[Choice]) -> Iterator[Choice]:
             yield choice
 
 
-def names_of_implied(structure: Structure) -> Names:
+def names_of_implied(structure: n.Structure) -> Names:
     """Return unused names for the absences that FIRST and GREEDY imply."""
-    used = {event.variable for event in events_of(structure)}
+    used = {event.variable for event in n.events_of(structure)}
     names = {}
-    for node in walk(structure):
-        if isinstance(node, First):
+    for node in n.walk(structure):
+        if isinstance(node, n.First):
             words = {"earlier": "earlier"}
-        elif isinstance(node, Kleene) and node.greedy:
+        elif isinstance(node, n.Kleene) and node.greedy:
             words = {"before": "missed", "behind": "further"}
         else:
             continue
-        variable = events_of(node)[0].variable
+        variable = n.events_of(node)[0].variable
         for place, word in words.items():
             if (place, variable) in names:  # of another choice
                 continue
@@ -319,7 +294,7 @@ def names_of_implied(structure: Structure) -> Names:
     return names
 
 
-def is_implied(event: Event) -> bool:
+def is_implied(event: n.Event) -> bool:
     """Return whether FIRST or a set implies this absence, not a NOT."""
     beside = event.beside is not None and event.beside.place != "until"
     return beside or event.earlier_than is not None

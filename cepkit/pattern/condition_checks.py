@@ -10,24 +10,15 @@ from typing import get_args
 
 from cepkit.errors import PatternError, PatternSyntaxError, nearest
 from cepkit.pattern import conditions as c
+from cepkit.pattern import nodes as n
 from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.registered import function_of, known_functions
 from cepkit.pattern.evaluation.functions.texts import regex_problem
 from cepkit.pattern.names import attribute_text, name_text, string_text, variable_text
-from cepkit.pattern.nodes import (
-    Or,
-    Structure,
-    absent_in,
-    ends_of_loops_in,
-    events_of,
-    groups_in,
-    repeated_in,
-    together_in,
-)
 from cepkit.pattern.nodes import walk as walk_structure
-from cepkit.pattern.printer import expression_text
+from cepkit.pattern.printer import aggregate_text, expression_text
 
 _PART = "hour(a.ts), day(a.ts), weekday(a.ts), week(a.ts), month(a.ts) ... are parts of a time"
 _PRESENT = "a pattern knows no present: give the time, as TIMESTAMP '2024-05-01 09:30:00'"
@@ -119,21 +110,23 @@ class Events:
     groups: tuple[frozenset[str], ...] = ()
 
     @classmethod
-    def of(cls, structure: Structure) -> Events:
+    def of(cls, structure: n.Structure) -> Events:
         """Return the events of a pattern."""
         nodes = tuple(walk_structure(structure))
         return cls(
-            tuple(event.variable for event in events_of(structure)),
-            repeated_in(structure),
-            absent_in(structure),
+            tuple(event.variable for event in n.events_of(structure)),
+            n.repeated_in(structure),
+            n.absent_in(structure),
             tuple(
-                tuple(frozenset(e.variable for e in events_of(item)) for item in node.items)
+                tuple(frozenset(e.variable for e in n.events_of(item)) for item in node.items)
                 for node in nodes
-                if isinstance(node, Or)
+                if isinstance(node, n.Or)
             ),
-            frozenset(event.variable for event in ends_of_loops_in(structure)),
-            together_in(structure),
-            tuple(frozenset(e.variable for e in events_of(node)) for node in groups_in(structure)),
+            frozenset(event.variable for event in n.ends_of_loops_in(structure)),
+            n.together_in(structure),
+            tuple(
+                frozenset(e.variable for e in n.events_of(node)) for node in n.groups_in(structure)
+            ),
         )
 
     def beside(self, variable: str) -> frozenset[str]:
@@ -159,15 +152,15 @@ def check_condition(condition: c.Expression, events: Events) -> None:
                 _check_variable(node, variable, events)
                 mentioned.add(variable)
             case c.Aggregate():
-                raise PatternError(f"{node.function}() of nothing", span=node.span)
+                raise _of_no_set(node)
             case c.Call(_, arguments):
                 _check_call(node, len(arguments))
     _check_together(condition, mentioned, events)
     _check_neighbours(condition, mentioned, events)
 
 
-def check_result(value: c.Expression, events: Events) -> None:
-    """Check the value of a RETURN column.
+def check_result(value: c.Expression, events: Events, clause: str = "RETURN") -> None:
+    """Check the value of a RETURN column, or of an aggregate.
 
     Raises:
         PatternError: The value means nothing, or a match has several.
@@ -183,7 +176,7 @@ def check_result(value: c.Expression, events: Events) -> None:
                 if variable in events.absent:
                     place = "after UNTIL" if variable in events.until else "under NOT"
                     raise PatternError(
-                        f"RETURN of '{variable}', which is {place}",
+                        f"{clause} of '{variable}', which is {place}",
                         expected="an event that matches have",
                         span=node.span,
                     )
@@ -191,16 +184,26 @@ def check_result(value: c.Expression, events: Events) -> None:
                     _check_whole_set(node, value)
                 if c.set_of_members(node) is not None:
                     raise PatternError(
-                        f"RETURN of {expression_text(node)}, a value of each member of a set",
+                        f"{clause} of {expression_text(node)}, a value of each member of a set",
                         expected="one value for a match",
                         span=node.span,
                     )
                 mentioned.add(variable)
             case c.Aggregate():
-                raise PatternError(f"{node.function}() of nothing", span=node.span)
+                raise _of_no_set(node)
             case c.Call(_, arguments):
                 _check_call(node, len(arguments))
     _check_together(value, mentioned, events, "value")
+
+
+def _of_no_set(node: c.Aggregate) -> PatternError:
+    if not isinstance(node, c.ValueAggregate):
+        return PatternError(f"{node.function}() of nothing", span=node.span)
+    return PatternError(
+        f"{aggregate_text(node)}, which is of many matches",
+        expected=f"AGG {aggregate_text(node)}, or a function of one set, as in sum(b.price)",
+        span=node.span,
+    )
 
 
 def _check_neighbours(condition: c.Expression, mentioned: set[str], events: Events) -> None:

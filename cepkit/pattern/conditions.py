@@ -147,6 +147,18 @@ class Aggregate(_Node):
 
 
 @dataclass(frozen=True, slots=True)
+class ValueAggregate(Aggregate):
+    """An aggregate of a value that each match has: `AVG(b.ts - a.ts)`; only in AGG and HAVING.
+
+    The function is a name from `aggregates.AGGREGATES`, `DISTINCT`, or one of `quantiles.py`;
+    "percentile" has its share beside it.
+    """
+
+    argument: Expression = field(kw_only=True)
+    share: float | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison(_Node):
     """`left operator right` with one of < <= = != >= >."""
 
@@ -230,6 +242,8 @@ Expression: TypeAlias = (
 def children(expression: Expression) -> tuple[Expression, ...]:
     """Return the expressions directly below `expression`."""
     match expression:
+        case ValueAggregate(argument=argument):
+            return (argument,)
         case Literal() | Attribute() | Aggregate():
             return ()
         case Negative(operand) | IsNull(operand):

@@ -26,10 +26,7 @@ def read_window(
     Args:
         number: The number in the text, such as ``1_000`` or ``0.5``.
         unit: A unit of time in singular, plural or short, or ``EVENTS``; in any case.
-        exclusive: Whether EXCLUSIVE follows.
         calendar: Whether the unit is one of the calendar.
-        number_span: The place of the number, for errors.
-        unit_span: The place of the unit, for errors.
 
     Raises:
         PatternSyntaxError: The unit is unknown, or the window is no whole number of microseconds

@@ -12,8 +12,8 @@ from cepkit.errors import PatternError
 from cepkit.pattern.evaluation.floats import as_floats
 from cepkit.pattern.evaluation.kinds import are_comparable, word
 from cepkit.pattern.evaluation.operations import as_times, common_codes
+from cepkit.stream.coded import value_codes
 from cepkit.stream.columns import Column
-from cepkit.stream.distinct import value_codes
 
 Codes = npt.NDArray[np.int32]
 

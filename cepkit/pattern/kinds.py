@@ -22,7 +22,6 @@ def resolved(structure: Structure, definitions: Sequence[Kind]) -> Structure:
     """Return a structure whose events have the kinds that their types name.
 
     Args:
-        structure: As it was written.
         definitions: The kinds of DEFINE; the types of one may name an earlier one.
 
     Raises:

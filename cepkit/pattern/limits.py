@@ -7,23 +7,8 @@ from math import log10, prod
 from typing import assert_never
 
 from cepkit.errors import PatternError
+from cepkit.pattern import nodes as n
 from cepkit.pattern.conditions import Expression, children
-from cepkit.pattern.nodes import (
-    And,
-    Event,
-    First,
-    Kleene,
-    Next,
-    Not,
-    Opt,
-    Or,
-    Seq,
-    Structure,
-    events_of,
-    group_of,
-    groups_in,
-    walk,
-)
 from cepkit.pattern.policies import CountWindow, TimeWindow, Window
 
 # About 4,000 conditions, which take a second to parse.
@@ -60,13 +45,13 @@ def refuse_too_much_text(text: str) -> None:
         )
 
 
-def refuse_too_deep(part: Structure | Expression | None) -> None:
+def refuse_too_deep(part: n.Structure | Expression | None) -> None:
     """Refuse a part that is nested too deeply for recursive functions.
 
     Raises:
         PatternError: It has more than `MAX_DEPTH` levels.
     """
-    level: list[Structure | Expression] = [] if part is None else [part]
+    level: list[n.Structure | Expression] = [] if part is None else [part]
     for _ in range(MAX_DEPTH):
         level = list(chain.from_iterable(map(_below, level)))
         if not level:
@@ -79,29 +64,29 @@ def refuse_too_deep(part: Structure | Expression | None) -> None:
     )
 
 
-def _below(node: Structure | Expression) -> tuple[Structure | Expression, ...]:
+def _below(node: n.Structure | Expression) -> tuple[n.Structure | Expression, ...]:
     match node:
-        case Event():
+        case n.Event():
             return ()
-        case Seq(items) | And(items) | Or(items):
+        case n.Seq(items) | n.And(items) | n.Or(items):
             return items
-        case Kleene(item, until=Event() as until):
+        case n.Kleene(item, until=n.Event() as until):
             return (item, until)
-        case Not(item) | Kleene(item) | First(item) | Next(item) | Opt(item):
+        case n.Not(item) | n.Kleene(item) | n.First(item) | n.Next(item) | n.Opt(item):
             return (item,)
         case _:
             return children(node)
 
 
-def refuse_too_large(structure: Structure) -> None:
+def refuse_too_large(structure: n.Structure) -> None:
     """Refuse a structure with too many choices, or with too many events in one.
 
     Raises:
         PatternError: It exceeds `MAX_BRANCHES`, `MAX_EVENTS` or `MAX_IN_GROUP`.
     """
-    groups = groups_in(structure)
+    groups = n.groups_in(structure)
     for node in groups:
-        size, times = len(events_of(node.item)), node.maximum or 0
+        size, times = len(n.events_of(node.item)), node.maximum or 0
         if size * times > MAX_IN_GROUP:
             raise PatternError(
                 f"a group that repeats with {size * times:,} events, {times:,} times {size}",
@@ -116,7 +101,9 @@ def refuse_too_large(structure: Structure) -> None:
             f"{'OR, OPT and groups' if groups else 'OR and OPT'} expand to {number} patterns",
             expected=f"at most {MAX_BRANCHES:,}",
             hint="for a choice among types write a IN (A, B)",
-            span=next(node.span for node in walk(structure) if isinstance(node, Or | Opt | Kleene)),
+            span=next(
+                node.span for node in n.walk(structure) if isinstance(node, n.Or | n.Opt | n.Kleene)
+            ),
         )
     largest = _largest(structure)
     if len(largest) > MAX_EVENTS:
@@ -128,13 +115,13 @@ def refuse_too_large(structure: Structure) -> None:
         )
 
 
-def refuse_too_many_together(node: Not) -> None:
+def refuse_too_many_together(node: n.Not) -> None:
     """Refuse a NOT around more than `MOST_TOGETHER` events.
 
     Raises:
         PatternError: It has more.
     """
-    number = len(events_of(node))
+    number = len(n.events_of(node))
     if number > MOST_TOGETHER:
         raise PatternError(
             f"NOT stands around {number} events",
@@ -143,37 +130,37 @@ def refuse_too_many_together(node: Not) -> None:
         )
 
 
-def count_branches(structure: Structure) -> int:
+def count_branches(structure: n.Structure) -> int:
     """Return the number of branches of `structure`, without building them."""
     match structure:
-        case Kleene(_, minimum, int(maximum)) if group_of(structure) is not None:
+        case n.Kleene(_, minimum, int(maximum)) if n.group_of(structure) is not None:
             return maximum - minimum + 1
-        case Event() | Not() | Kleene() | First() | Next():
+        case n.Event() | n.Not() | n.Kleene() | n.First() | n.Next():
             return 1
-        case Or(items):
+        case n.Or(items):
             return sum(map(count_branches, items))
-        case Opt(item):
+        case n.Opt(item):
             return 1 + count_branches(item)
-        case Seq(items) | And(items):
+        case n.Seq(items) | n.And(items):
             return prod(map(count_branches, items))
         case _:
             assert_never(structure)
 
 
-def _largest(structure: Structure) -> list[Structure]:
+def _largest(structure: n.Structure) -> list[n.Structure]:
     """Return the events of the largest branch."""
     match structure:
-        case Kleene(item, _, int(maximum)) if group_of(structure) is not None:
-            return [*events_of(item)] * maximum
-        case Event() | Kleene() | First() | Next():
+        case n.Kleene(item, _, int(maximum)) if n.group_of(structure) is not None:
+            return [*n.events_of(item)] * maximum
+        case n.Event() | n.Kleene() | n.First() | n.Next():
             return [structure]
-        case Not(item):
-            return [*events_of(item)]
-        case Or(items):
+        case n.Not(item):
+            return [*n.events_of(item)]
+        case n.Or(items):
             return max(map(_largest, items), key=len)
-        case Opt(item):
+        case n.Opt(item):
             return _largest(item)
-        case Seq(items) | And(items):
+        case n.Seq(items) | n.And(items):
             return list(chain.from_iterable(map(_largest, items)))
         case _:
             assert_never(structure)

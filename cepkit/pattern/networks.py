@@ -5,19 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from cepkit.networks import graph_of
+from cepkit.pattern import nodes as n
 from cepkit.pattern.conditions import conjuncts, variables_of
-from cepkit.pattern.nodes import (
-    And,
-    Event,
-    First,
-    Kleene,
-    Next,
-    Not,
-    Opt,
-    Or,
-    Seq,
-    Structure,
-)
 from cepkit.pattern.printer import bound_text, expression_text, structure_text
 from cepkit.pattern.query import Query
 
@@ -52,11 +41,11 @@ def query_graph(query: Query) -> nx.DiGraph[int]:
     return graph
 
 
-def _add(graph: nx.DiGraph[int], structure: Structure) -> int:
+def _add(graph: nx.DiGraph[int], structure: n.Structure) -> int:
     number = graph.number_of_nodes()
-    items: tuple[Structure, ...]
+    items: tuple[n.Structure, ...]
     match structure:
-        case Event(variable, types):
+        case n.Event(variable, types):
             graph.add_node(
                 number,
                 kind="event",
@@ -65,21 +54,21 @@ def _add(graph: nx.DiGraph[int], structure: Structure) -> int:
                 types=None if types is None else sorted(types),
             )
             return number
-        case Seq(items):
+        case n.Seq(items):
             kind = "SEQ"
-        case And(items):
+        case n.And(items):
             kind = "AND"
-        case Or(items):
+        case n.Or(items):
             kind = "OR"
-        case Not(item):
+        case n.Not(item):
             kind, items = "NOT", (item,)
-        case Kleene(item, until=until):
+        case n.Kleene(item, until=until):
             kind, items = "KL", (item,) if until is None else (item, until)
-        case First(item):
+        case n.First(item):
             kind, items = "FIRST", (item,)
-        case Next(item):
+        case n.Next(item):
             kind, items = "NEXT", (item,)
-        case Opt(item):
+        case n.Opt(item):
             kind, items = "OPT", (item,)
         case _:
             assert_never(structure)

@@ -41,7 +41,6 @@ class Beside:
 
     Attributes:
         place: Its name; UNTIL forbids events of the match, too.
-        variable: The variable of the set.
         maximum: A set of this size may have such an event there; None: no set may.
         preceded: Whether events before the set begin the place of UNTIL.
     """

@@ -14,66 +14,53 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.pattern import conditions as c
-from cepkit.pattern.conditions import (
-    NUMBER,
-    NUMBER_BEFORE,
-    Aggregate,
-    AnyOf,
-    Arithmetic,
-    Attribute,
-    Comparison,
-    Expression,
-    Literal,
-    attributes_of,
-)
 from cepkit.pattern.nodes import Event, Next, Structure, walk
 from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.query import Query
 from cepkit.stream.columns import Column, EventColumns
 
 
-def next_condition(event: Event, before: Sequence[str], repeated: Collection[str]) -> Expression:
+def next_condition(event: Event, before: Sequence[str], repeated: Collection[str]) -> c.Expression:
     """Return the condition that an event came right after one of some others.
 
     Args:
         event: The event; for a set its first member.
         before: The variables of the others; for a set its last member.
-        repeated: The variables of sets.
     """
-    own: Expression = Attribute(event.variable, NUMBER_BEFORE, event.span)
+    own: c.Expression = c.Attribute(event.variable, c.NUMBER_BEFORE, event.span)
     if event.variable in repeated:
-        own = Aggregate("first", event.variable, NUMBER_BEFORE, event.span)
+        own = c.Aggregate("first", event.variable, c.NUMBER_BEFORE, event.span)
     parts = []
     for variable in before:
-        other: Expression = Attribute(variable, NUMBER, event.span)
+        other: c.Expression = c.Attribute(variable, c.NUMBER, event.span)
         if variable in repeated:
-            other = Aggregate("last", variable, NUMBER, event.span)
-        parts.append(Comparison("=", own, other, event.span))
-    return parts[0] if len(parts) == 1 else AnyOf(tuple(parts), event.span)
+            other = c.Aggregate("last", variable, c.NUMBER, event.span)
+        parts.append(c.Comparison("=", own, other, event.span))
+    return parts[0] if len(parts) == 1 else c.AnyOf(tuple(parts), event.span)
 
 
-def side_by_side(event: Event) -> Expression:
+def side_by_side(event: Event) -> c.Expression:
     """Return the condition that the members of a set came one right after the other."""
-    last, first = (Aggregate(f, event.variable, NUMBER, event.span) for f in ("max", "min"))
-    size = Aggregate("count", event.variable, None, event.span)
-    span = Arithmetic("-", last, first, event.span)
-    return Comparison("=", span, Arithmetic("-", size, Literal(1), event.span), event.span)
+    last, first = (c.Aggregate(f, event.variable, c.NUMBER, event.span) for f in ("max", "min"))
+    size = c.Aggregate("count", event.variable, None, event.span)
+    span = c.Arithmetic("-", last, first, event.span)
+    return c.Comparison("=", span, c.Arithmetic("-", size, c.Literal(1), event.span), event.span)
 
 
-def set_of_neighbours(conditions: Iterable[Expression]) -> frozenset[str]:
+def set_of_neighbours(conditions: Iterable[c.Expression]) -> frozenset[str]:
     """Return the variables of sets whose members came one right after the other."""
     names = set()
     for condition in conditions:
         match condition:
-            case Comparison("=", Arithmetic("-", Aggregate("max", str(variable), c.NUMBER))):
+            case c.Comparison("=", c.Arithmetic("-", c.Aggregate("max", str(variable), c.NUMBER))):
                 names.add(variable)
     return frozenset(names)
 
 
-def next_in(condition: Expression) -> str | None:
+def next_in(condition: c.Expression) -> str | None:
     """Return the variable under NEXT that implies a condition, None for a written condition."""
-    read = attributes_of(condition)
-    for number in (NUMBER_BEFORE, NUMBER):
+    read = c.attributes_of(condition)
+    for number in (c.NUMBER_BEFORE, c.NUMBER):
         for variable, name in read:
             if name == number:
                 return variable
@@ -100,4 +87,4 @@ def with_numbers_as_attributes(
 
 def number_columns(numbers: npt.NDArray[np.int64]) -> Mapping[str, Column]:
     """Return arrival numbers as columns of attributes."""
-    return {NUMBER: Column("integer", numbers), NUMBER_BEFORE: Column("integer", numbers - 1)}
+    return {c.NUMBER: Column("integer", numbers), c.NUMBER_BEFORE: Column("integer", numbers - 1)}

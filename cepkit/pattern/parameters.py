@@ -29,7 +29,6 @@ class Occurrence:
 
     Attributes:
         name: Its name, without the sign.
-        span: Its place.
         is_window: Whether it stands for a whole duration after WITHIN.
     """
 

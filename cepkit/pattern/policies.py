@@ -67,7 +67,6 @@ class StepBound:
     Attributes:
         first: A variable; for a set, all its members.
         last: Another variable; the same set for the time from its first to its last member.
-        window: The limit.
     """
 
     first: str

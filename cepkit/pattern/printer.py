@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from cepkit.pattern import conditions as c
+from cepkit.pattern import nodes as n
 from cepkit.pattern.bounds import bound_of
 from cepkit.pattern.durations import in_microseconds, window_text
 from cepkit.pattern.kinds import raised
@@ -23,19 +24,6 @@ from cepkit.pattern.names import (
     type_text,
     variable_after_type,
     variable_text,
-)
-from cepkit.pattern.nodes import (
-    And,
-    Event,
-    First,
-    Kind,
-    Kleene,
-    Next,
-    Not,
-    Opt,
-    Or,
-    Seq,
-    Structure,
 )
 from cepkit.pattern.policies import StepBound, Strategy
 from cepkit.pattern.query import Query, ResultColumn
@@ -97,7 +85,7 @@ def to_text(query: Query) -> str:
     return "\n".join(lines)
 
 
-def _kind_text(kind: Kind) -> str:
+def _kind_text(kind: n.Kind) -> str:
     base = "" if kind.types is None else f"{' '.join(map(name_text, kind.types))} WHERE "
     return f"{name_text(kind.name)} AS {base}{expression_text(kind.condition)}"
 
@@ -114,33 +102,33 @@ def bound_text(bound: StepBound) -> str:
     return f"WITHIN {window_text(bound.window)} {ends}"
 
 
-def structure_text(structure: Structure) -> str:
+def structure_text(structure: n.Structure) -> str:
     """Return `structure` as PATTERN writes it."""
     match structure:
-        case Event(variable) if not structure.names:
+        case n.Event(variable) if not structure.names:
             return f"ANY {variable_text(variable)}"
-        case Event(variable):
+        case n.Event(variable):
             if structure.names == (variable,):
                 return type_text(variable)
             listed = [type_text(name) for name in structure.names]
             if len(listed) == 1:
                 return f"{listed[0]} {variable_after_type(variable)}"
             return f"{type_text(variable)} IN ({', '.join(listed)})"
-        case Seq(items):
+        case n.Seq(items):
             return f"SEQ({', '.join(map(structure_text, items))})"
-        case And(items):
+        case n.And(items):
             return f"AND({', '.join(map(structure_text, items))})"
-        case Or(items):
+        case n.Or(items):
             return f"OR({', '.join(map(structure_text, items))})"
-        case Not(item):
+        case n.Not(item):
             return f"NOT({structure_text(item)})"
-        case Opt(item):
+        case n.Opt(item):
             return f"OPT({structure_text(item)}){' GREEDY' if structure.greedy else ''}"
-        case First(item):
+        case n.First(item):
             return f"FIRST {structure_text(item)}"
-        case Next(item):
+        case n.Next(item):
             return f"NEXT {structure_text(item)}"
-        case Kleene(item, minimum, maximum, greedy=greedy, until=until):
+        case n.Kleene(item, minimum, maximum, greedy=greedy, until=until):
             ends = " GREEDY" if greedy else ""
             ends += "" if until is None else f" UNTIL {structure_text(until)}"
             return f"KL({structure_text(item)}){_bounds_text(minimum, maximum)}{ends}"
@@ -251,6 +239,12 @@ def _function_text(function: str, members: str) -> str:
 
 def aggregate_text(aggregate: c.Aggregate) -> str:
     """Return `aggregate` as AGG writes it."""
+    if isinstance(aggregate, c.ValueAggregate):
+        argument = expression_text(aggregate.argument)
+        if aggregate.function == c.DISTINCT:
+            return f"COUNT(DISTINCT {argument})"
+        share = "" if aggregate.share is None else f", {aggregate.share!r}"
+        return f"{aggregate.function.upper()}({argument}{share})"
     if aggregate.variable is None:
         return aggregate.function.upper()
     return f"{aggregate.function.upper()}({_reference_text(aggregate)})"

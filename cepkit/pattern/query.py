@@ -10,17 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from cepkit.arguments import typed
 from cepkit.errors import PatternError, Span, UnsupportedError, nearest_column
 from cepkit.networks import graph_of
-from cepkit.pattern.conditions import (
-    TIME,
-    Aggregate,
-    Attribute,
-    Comparison,
-    Expression,
-    attributes_of,
-    conjuncts,
-    place_of,
-    walk,
-)
+from cepkit.pattern import conditions as c
 from cepkit.pattern.names import name_text, variable_text
 from cepkit.pattern.nodes import Structure, events_of
 from cepkit.pattern.policies import AfterMatch, StepBound, Strategy, Window
@@ -45,20 +35,22 @@ class ResultColumn:
     """A column of RETURN: `max(b.price) AS top`."""
 
     name: str
-    value: Expression
+    value: c.Expression
     span: Span | None = field(default=None, compare=False, repr=False)
 
     @property
-    def source(self) -> Attribute | None:
+    def source(self) -> c.Attribute | None:
         """The attribute that the column copies from the stream; None for a computed column.
 
         For a set the column has the list of all values, or one of them.
         """
         match self.value:
-            case Attribute():
+            case c.Attribute():
                 return self.value
-            case Aggregate(function, str(variable), str(name)) if place_of(function) is not None:
-                return Attribute(variable, name)
+            case c.Aggregate(function, str(variable), str(name)) if (
+                c.place_of(function) is not None
+            ):
+                return c.Attribute(variable, name)
             case _:
                 return None
 
@@ -87,13 +79,13 @@ class Query(WithPrinter):
     """
 
     structure: Structure
-    where: Expression | None = None
+    where: c.Expression | None = None
     window: Window | None = None
     strategy: Strategy = Strategy.SKIP_TILL_ANY_MATCH
     partition_by: tuple[str, ...] = ()
-    aggregates: tuple[Aggregate, ...] = ()
+    aggregates: tuple[c.Aggregate, ...] = ()
     group_by: tuple[str, ...] = ()
-    having: tuple[Comparison, ...] = ()
+    having: tuple[c.Comparison, ...] = ()
     after_match: AfterMatch | None = None
     returned: tuple[ResultColumn, ...] = ()
     bounds: tuple[StepBound, ...] = ()
@@ -112,7 +104,7 @@ class Query(WithPrinter):
     def computed_from(self) -> frozenset[str]:
         """The attributes that computed columns of RETURN read."""
         values = [result.value for result in self.returned if result.source is None]
-        return frozenset(name for value in values for _, name in attributes_of(value))
+        return frozenset(name for value in values for _, name in c.attributes_of(value))
 
     def bind(self, **values: object) -> Query:
         """Return the query with values for its parameters.
@@ -147,11 +139,11 @@ class Query(WithPrinter):
         uses: list[tuple[str, object]] = [(name, None) for name in self.partition_by]
         uses += [(name, None) for name in self.group_by]
         results = (result.value for result in self.returned)
-        for expression in (*conjuncts(self.where), *self.aggregates, *results):
-            for node in walk(expression):
-                if isinstance(node, Attribute) and node.name != TIME:
+        for expression in (*c.conjuncts(self.where), *self.aggregates, *results):
+            for node in c.walk(expression):
+                if isinstance(node, c.Attribute) and node.name != c.TIME:
                     uses.append((node.name, node))
-                elif isinstance(node, Aggregate) and node.attribute is not None:
+                elif isinstance(node, c.Aggregate) and node.attribute is not None:
                     uses.append((node.attribute, node))
         for name, reader in uses:
             if name not in columns:
@@ -164,7 +156,7 @@ class Query(WithPrinter):
                     f"the stream has no column '{name}'",
                     expected=f"one of {', '.join(sorted(columns))}",
                     hint=hint,
-                    span=reader.span if isinstance(reader, Attribute | Aggregate) else None,
+                    span=reader.span if isinstance(reader, c.Attribute | c.Aggregate) else None,
                 )
 
     def check_reads(self, stream: Stream) -> None:

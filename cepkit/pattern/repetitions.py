@@ -7,19 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, product
 
-from cepkit.pattern.conditions import (
-    EARLIER,
-    RUNNING,
-    Aggregate,
-    Attribute,
-    Call,
-    Expression,
-    Literal,
-    distance_of,
-    place_of,
-    plain_function,
-    walk,
-)
+from cepkit.pattern import conditions as c
 from cepkit.pattern.policies import StepBound
 from cepkit.pattern.rewrite import replaced
 
@@ -58,12 +46,7 @@ def in_first(groups: Sequence[Group]) -> dict[str, str]:
 
 
 class Repetitions:
-    """The groups of one choice, with the names of their variables.
-
-    Args:
-        groups: All groups of a query.
-        names: The variables of the choice.
-    """
+    """The groups of one choice, with the names of their variables."""
 
     def __init__(self, groups: Sequence[Group], names: Collection[str]) -> None:
         self._names: dict[str, tuple[str, ...]] = {}
@@ -76,22 +59,22 @@ class Repetitions:
         """Return the names of a variable, one for each repetition; itself outside of groups."""
         return self._names.get(variable, (variable,))
 
-    def conditions(self, condition: Expression) -> Iterator[tuple[Expression, frozenset[str]]]:
+    def conditions(self, condition: c.Expression) -> Iterator[tuple[c.Expression, frozenset[str]]]:
         """Yield a condition for each repetition, and the names whose whole sets it reads."""
         about = [
             node
-            for node in walk(condition)
-            if isinstance(node, Attribute | Aggregate) and node.variable in self._names
+            for node in c.walk(condition)
+            if isinstance(node, c.Attribute | c.Aggregate) and node.variable in self._names
         ]
         since: dict[tuple[str, ...], int] = {}
         whole: set[str] = set()
         for node in about:
-            function = node.function if isinstance(node, Aggregate) else ""
-            first = distance_of(function)
-            if not function or first or plain_function(function) != function:
+            function = node.function if isinstance(node, c.Aggregate) else ""
+            first = c.distance_of(function)
+            if not function or first or c.plain_function(function) != function:
                 variables = self._group[node.variable or ""].variables
                 since[variables] = max(first, since.get(variables, 0))
-            elif place_of(function) is None:
+            elif c.place_of(function) is None:
                 whole |= {*self._names[node.variable or ""]}
         if not about:
             yield condition, frozenset()
@@ -101,34 +84,34 @@ class Repetitions:
             at = {v: i for each, i in zip(since, places, strict=True) for v in each}
             yield replaced(condition, partial(self._node, at)), frozenset(whole)
 
-    def _node(self, at: Mapping[str, int], node: Attribute | Aggregate) -> Expression:
+    def _node(self, at: Mapping[str, int], node: c.Attribute | c.Aggregate) -> c.Expression:
         """Return a node of a condition for the repetitions at some places."""
         variable = node.variable or ""
         if variable not in self._names:
             return node
         names = self._names[variable]
-        if isinstance(node, Attribute):
-            return Attribute(names[at[variable]], node.name, node.span)
+        if isinstance(node, c.Attribute):
+            return c.Attribute(names[at[variable]], node.name, node.span)
         attribute = node.attribute or ""
         match node.function:
             case function if function.startswith("prev"):
-                earlier = names[at[variable] - distance_of(function)]
-                return Attribute(earlier, attribute, node.span)
-            case function if (place := place_of(function)) is not None:
+                earlier = names[at[variable] - c.distance_of(function)]
+                return c.Attribute(earlier, attribute, node.span)
+            case function if (place := c.place_of(function)) is not None:
                 index = place - 1 if place > 0 else len(names) + place
                 if not 0 <= index < len(names):
-                    return Literal(None, node.span)
-                return Attribute(names[index], attribute, node.span)
-            case function if function.startswith(RUNNING):
+                    return c.Literal(None, node.span)
+                return c.Attribute(names[index], attribute, node.span)
+            case function if function.startswith(c.RUNNING):
                 names = names[: at[variable] + 1]
-            case function if function.startswith(EARLIER):
+            case function if function.startswith(c.EARLIER):
                 names = names[: at[variable]]
         if node.attribute is None:
-            return Literal(len(names), node.span)
-        if (place := place_of(plain_function(node.function))) is not None:
-            return Attribute(names[min(place, 0)], attribute, node.span)
-        values = tuple(Attribute(name, attribute, node.span) for name in names)
-        return Call(plain_function(node.function), values, node.span)
+            return c.Literal(len(names), node.span)
+        if (place := c.place_of(c.plain_function(node.function))) is not None:
+            return c.Attribute(names[min(place, 0)], attribute, node.span)
+        values = tuple(c.Attribute(name, attribute, node.span) for name in names)
+        return c.Call(c.plain_function(node.function), values, node.span)
 
     def bounds(self, bound: StepBound) -> Iterator[StepBound]:
         """Yield a bound for each repetition."""

@@ -281,7 +281,6 @@ def variables_in(requirement: Requirement, positive: Collection[str]) -> frozens
     """Return the positive variables that a requirement is about; all if it is about the match.
 
     Args:
-        requirement: One of a branch.
         positive: The variables of the branch's matches.
     """
     match requirement:

@@ -7,31 +7,9 @@ from dataclasses import replace
 from functools import partial
 
 from cepkit.errors import PatternError, Span
-from cepkit.pattern.conditions import (
-    RUNNING,
-    Aggregate,
-    AllOf,
-    Attribute,
-    Expression,
-    conjuncts,
-    has_set_functions,
-    member_attributes_of,
-    place_of,
-    prev_function,
-    reads_ahead,
-    set_of_running,
-    variables_of,
-)
+from cepkit.pattern import conditions as c
+from cepkit.pattern import nodes as n
 from cepkit.pattern.names import variable_text
-from cepkit.pattern.nodes import (
-    Kleene,
-    Next,
-    ends_of_loops_in,
-    events_of,
-    run_of,
-    runs_in,
-    walk,
-)
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.printer import expression_text, structure_text
@@ -45,7 +23,7 @@ def check_runs(query: Query) -> None:
     Raises:
         PatternError: A condition compares members with more than events before the run.
     """
-    runs = runs_in(query.structure)
+    runs = n.runs_in(query.structure)
     if not runs:
         return
     if query.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
@@ -80,17 +58,17 @@ def check_loops(query: Query) -> None:
         PatternError: UNTIL depends on more than the events before the set, or GREEDY stands where
             every set takes all it can.
     """
-    for node in walk(query.structure):
+    for node in n.walk(query.structure):
         in_turn = query.strategy is Strategy.SKIP_TILL_NEXT_MATCH
-        if in_turn and isinstance(node, Kleene) and node.greedy:
+        if in_turn and isinstance(node, n.Kleene) and node.greedy:
             raise PatternError(
                 f"{structure_text(node)} under skip-till-next-match, where a set takes all it can",
                 hint=f"write {structure_text(replace(node, greedy=False))}",
                 span=node.span,
             )
-        if isinstance(node, Kleene) and node.greedy:
+        if isinstance(node, n.Kleene) and node.greedy:
             _check_greedy(query, node)
-    if not ends_of_loops_in(query.structure):
+    if not n.ends_of_loops_in(query.structure):
         return
     for branch in normal_form(query):
         for event in branch.negated:
@@ -98,7 +76,7 @@ def check_loops(query: Query) -> None:
                 continue
             allowed = branch.before(event.variable) | {event.variable}
             for condition in branch.conditions:
-                names = variables_of(condition)
+                names = c.variables_of(condition)
                 if event.variable in names and not names <= allowed:
                     raise PatternError(
                         f"{expression_text(condition)} does not decide where the set "
@@ -108,15 +86,15 @@ def check_loops(query: Query) -> None:
                     )
 
 
-def _check_greedy(query: Query, node: Kleene) -> None:
+def _check_greedy(query: Query, node: n.Kleene) -> None:
     """Refuse a condition on members of a greedy set of which it is open whether it ends the set.
 
     Side by side members are added one by one; other greedy sets take all that fit by itself.
     """
-    (event,) = events_of(node.item)
-    for condition in conjuncts(query.where):
-        if run_of(node) is Next:
-            if event.variable in dict(member_attributes_of(condition)) and reads_ahead(
+    (event,) = n.events_of(node.item)
+    for condition in c.conjuncts(query.where):
+        if n.run_of(node) is n.Next:
+            if event.variable in dict(c.member_attributes_of(condition)) and c.reads_ahead(
                 condition, event.variable
             ):
                 known = expression_text(replaced(condition, partial(_up_to, event.variable)))
@@ -127,8 +105,8 @@ def _check_greedy(query: Query, node: Kleene) -> None:
                     expected=f"members up to each, as in {known}, or the whole run alone",
                     span=_place_of(condition),
                 )
-        elif set_of_running(condition) == event.variable:
-            run = replace(node, item=Next(event))
+        elif c.set_of_running(condition) == event.variable:
+            run = replace(node, item=n.Next(event))
             raise PatternError(
                 f"{expression_text(condition)} does not decide where the greedy set "
                 f"'{event.variable}' ends: an event that breaks it could end the set, be skipped, "
@@ -139,24 +117,24 @@ def _check_greedy(query: Query, node: Kleene) -> None:
             )
 
 
-def _up_to(variable: str, node: Attribute | Aggregate) -> Expression:
+def _up_to(variable: str, node: c.Attribute | c.Aggregate) -> c.Expression:
     """Return a node with the members up to each in place of all members of a set."""
-    if node.variable != variable or not reads_ahead(node, variable):
+    if node.variable != variable or not c.reads_ahead(node, variable):
         return node
-    assert isinstance(node, Aggregate)
-    before = -1 - (place_of(node.function) or -1)
-    return replace(node, function=prev_function(before) if before else RUNNING + node.function)
+    assert isinstance(node, c.Aggregate)
+    before = -1 - (c.place_of(node.function) or -1)
+    return replace(node, function=c.prev_function(before) if before else c.RUNNING + node.function)
 
 
-def _unclear(branch: Branch, variable: str) -> Iterator[Expression]:
+def _unclear(branch: Branch, variable: str) -> Iterator[c.Expression]:
     """Yield the conditions on members of a run that read more than earlier events."""
     absent = {event.variable for event in branch.negated}
     repeated = {name for name, _, _ in branch.repeated}
     allowed = (branch.before(variable) - repeated) | {variable}
     for condition in branch.conditions:
-        names = variables_of(condition)
-        members = {name for name, _ in member_attributes_of(condition)}
-        clear = names <= allowed and not has_set_functions(condition)
+        names = c.variables_of(condition)
+        members = {name for name, _ in c.member_attributes_of(condition)}
+        clear = names <= allowed and not c.has_set_functions(condition)
         if variable in members and not names & absent and not clear:
             yield condition
 
@@ -169,9 +147,9 @@ def _rivals(branch: Branch, variable: str) -> Iterator[str]:
             yield name
 
 
-def _without_first(run: Kleene) -> Kleene:
-    return replace(run, item=events_of(run.item)[0], greedy=False)
+def _without_first(run: n.Kleene) -> n.Kleene:
+    return replace(run, item=n.events_of(run.item)[0], greedy=False)
 
 
-def _place_of(condition: Expression) -> Span | None:
-    return condition.items[0].span if isinstance(condition, AllOf) else condition.span
+def _place_of(condition: c.Expression) -> Span | None:
+    return condition.items[0].span if isinstance(condition, c.AllOf) else condition.span

@@ -91,10 +91,6 @@ _ELSEWHERE = {
 def check_share(share: object, names: Sequence[str]) -> None:
     """Check the setting `share` of several patterns.
 
-    Args:
-        share: The setting.
-        names: The settings that these patterns can have.
-
     Raises:
         PlanError: The setting is none of them.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, NoReturn, TypeAlias, overload
 
 import numpy as np
@@ -13,6 +13,7 @@ from cepkit.errors import PatternError, shown
 from cepkit.pattern import conditions as c
 from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.evaluation.functions import FUNCTIONS
+from cepkit.pattern.given_times import duration_of, time_of
 from cepkit.pattern.kinds import defined
 from cepkit.pattern.limits import refuse_too_deep
 from cepkit.pattern.nodes import Kind
@@ -344,9 +345,9 @@ def expression_of(value: Operand) -> c.Expression:
             f"'{node}' alone is not a value", expected=f"an attribute, as in {node}.price"
         )
     if isinstance(node, timedelta | np.timedelta64):
-        return c.Literal(_duration(node))
+        return c.Literal(duration_of(node))
     if isinstance(node, datetime | np.datetime64):
-        return c.Literal(_time(node), zone="UTC" if getattr(node, "tzinfo", None) else None)
+        return c.Literal(time_of(node), zone="UTC" if getattr(node, "tzinfo", None) else None)
     if type(node).__module__ == "numpy" and getattr(node, "shape", None) == ():
         node = node.item()
     if type(node) is int and not -(2**63) <= node < 2**63:
@@ -364,47 +365,33 @@ def expression_of(value: Operand) -> c.Expression:
     )
 
 
-def _time(time: Any) -> datetime:
-    """Return a time as a datetime, one with a zone in UTC; others may be finer, or NaT."""
-    if isinstance(time, datetime) and time.tzinfo is not None:
-        time = time.astimezone(UTC).replace(tzinfo=None)
-    if type(time) is datetime:
-        return time.replace(fold=0)
-    moment = time.to_datetime64() if hasattr(time, "to_datetime64") else time
-    exact = moment.astype("datetime64[us]")
-    plain = exact.item()
-    if np.isnat(moment) or exact != moment or not isinstance(plain, datetime):
-        raise PatternError(
-            f"the time {time}", expected="a time of whole microseconds, as events have"
-        )
-    return plain
-
-
-def _duration(duration: Any) -> timedelta:
-    """Return a duration as a timedelta; durations of pandas and NumPy may be finer, or NaT."""
-    if type(duration) is timedelta:
-        return duration
-    delta: np.timedelta64 = (
-        duration.to_timedelta64() if hasattr(duration, "to_timedelta64") else duration
-    )
-    exact = delta.astype("timedelta64[us]")
-    units = np.datetime_data(delta.dtype)
-    if np.isnat(delta) or units[0] in ("Y", "M", "generic") or exact != delta:
-        raise PatternError(
-            f"the duration {duration}", expected="a duration of whole microseconds, as events have"
-        )
-    return timedelta(microseconds=int(exact.astype(np.int64)))
-
-
 def _aggregate(function: str, what: Variable | Term) -> Term:
     if isinstance(what, Variable):
         return Term(c.Aggregate(function, str(what)))
     operand = expression_of(what)
     if not isinstance(operand, c.Attribute):
+        if function in (*AGGREGATES, c.DISTINCT):
+            return Term(c.ValueAggregate(function, argument=operand))
         raise PatternError(
             f"{function} of '{what}'", expected="an attribute of a variable, as in b.price"
         )
     return Term(c.Aggregate(function, operand.variable, operand.name))
+
+
+def aggregate_of(term: Term) -> c.Aggregate:
+    """Return the aggregate of AGG that a term is.
+
+    Raises:
+        PatternError: It is none.
+    """
+    match expression_of(term):
+        case c.Aggregate(c.DISTINCT, str(variable), str(name)):
+            return c.ValueAggregate(c.DISTINCT, argument=c.Attribute(variable, name))
+        case c.Aggregate() as aggregate:
+            return aggregate
+    raise PatternError(
+        f"{shown(term)} is not an aggregate", expected="count(), or sum_(c.price) and the like"
+    )
 
 
 def _condition(operand: Operand) -> c.Expression:

@@ -32,7 +32,10 @@ OF_CLOCKS = frozenset(
 BY_CALENDAR = {"same_day": "date", "same_week": "week_start"}
 """Conditions on two events or times, each with the function that they agree in."""
 
-_WITH_EXPRESSIONS = ("structure", "where", "window", "bounds", "returned", "unrolled_from")
+_WITH_EXPRESSIONS = (
+    *("structure", "where", "window", "bounds", "returned", "unrolled_from"),
+    *("aggregates", "having"),
+)
 _TIME_TEXT = re.compile(r"\s*\d{4}-?\d\d")
 
 

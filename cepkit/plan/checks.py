@@ -45,7 +45,6 @@ def as_plan(value: PlanLike, query: Query) -> Plan:
     Args:
         value: A plan; for a pattern without OR also an order (``["c", "b", "a"]``) or a tree
             (``(("a", "b"), ("c", "d"))``); None for the order of the pattern.
-        query: The query that the plan must fit.
 
     Raises:
         PlanError: The plan does not fit the query.

@@ -121,7 +121,6 @@ class RatedCosts:
     """The costs of the plans of a branch under some rates.
 
     Args:
-        planner: Of the branch.
         counts: For each set the logarithm of the counts of its variables in a window.
         window: Its length in seconds.
     """

@@ -34,7 +34,6 @@ def choose_plan(
     """Return the plan that `planner` finds for `query`, with its cost and expected numbers.
 
     Args:
-        statistics: The statistics of the stream.
         planner: A name of the shelf, or a planner with settings of its own.
         observe: Called with the state of the search, which starts anew for each branch.
 
@@ -198,8 +197,6 @@ def plan_in_pieces(query: Query, sample: EventColumns, rows: int, ends: tuple[in
 
     Args:
         sample: Stretches of the stream, with the attributes of `attributes_read`.
-        rows: The events of the stream.
-        ends: Its first and its last time.
     """
     plan = plan_in_memory(query, sample)
     statistics = plan.statistics
@@ -210,12 +207,7 @@ def plan_in_pieces(query: Query, sample: EventColumns, rows: int, ends: tuple[in
 
 
 def size_worth(seconds: float, queries: int = 1) -> int | None:
-    """Return how many events to measure before a search of this length; None: `SIZE` is enough.
-
-    Args:
-        seconds: The expected time of the search.
-        queries: The number of queries.
-    """
+    """Return how many events to measure before a search of this length; None: `SIZE` is enough."""
     larger = int(min(_SHARE * seconds / (_MEASURING + _MEASURING_EACH * (queries - 1)), _LARGEST))
     return larger * SIZE if larger >= _LARGER else None
 

@@ -149,8 +149,8 @@ class PlanComparison(Printed):
     def to_pandas(self) -> pd.DataFrame:
         """Return a row for each plan.
 
-        Columns: planner, plan, cost, tree_cost, relative, latency, seconds; where plans were run
-        also candidates, partial_matches, matches, peak_rows and run_seconds.
+        Columns: planner, plan, cost (of an order as such), tree_cost, relative, latency, seconds;
+        where plans were run also candidates, partial_matches, matches, peak_rows and run_seconds.
         """
         import pandas as pd
 
@@ -177,19 +177,15 @@ class PlanComparison(Printed):
         return any(row.measured is not None or row.not_run for row in self.rows)
 
     def _head(self) -> tuple[str, ...]:
-        head = ["planner", "plan", "cost"]
-        if self.has_trees:
-            head.append("as a tree")
-        head += ["x best", "latency", "planning ms"]
+        cost = "cost as a tree" if self.has_trees else "cost"
+        head = ["planner", "plan", cost, "x best", "latency", "planning ms"]
         if self._was_run:
             head += ["candidates", "partial matches", "run ms"]
         return tuple(head)
 
     def _cells(self, row: ComparedPlan) -> tuple[str, ...]:
         mark = f" {_BEST}" if self.is_best(row) else ""
-        cells = [f"{row.plan.planner}{mark}", one_line(row.plan), log_text(_log_cost(row.plan))]
-        if self.has_trees:
-            cells.append(log_text(row.log_tree_cost))
+        cells = [f"{row.plan.planner}{mark}", one_line(row.plan), log_text(self.log_cost(row))]
         cells += [number(row.relative), log_text(row.log_latency), _milliseconds(row.seconds)]
         if self._was_run:
             run = row.measured
@@ -203,7 +199,7 @@ class PlanComparison(Printed):
     def _remarks(self) -> tuple[str, ...]:
         labels = ", ".join(labels_of(self.query.structure).values())
         best = f"{_BEST} the cheapest"
-        by_tree = "x best: by the cost as a tree; an order is a tree that leans left"
+        by_tree = "as a tree: an order leans left, and its leaves cost as well"
         refused = (f"{planner}: {reason}" for planner, reason in self.refused)
         latency = "latency: the work left after the last event of a match"
         of_trees = (by_tree,) if self.has_trees else ()

@@ -228,9 +228,6 @@ class Decisions:
         """Return one condition under some statistics, in words.
 
         Args:
-            branch: The branch, from 0.
-            place: The index of the condition within the branch.
-            statistics: Those of now.
             crossed: See `ValidityRow`.
         """
         condition = self.conditions[branch][place]
@@ -316,11 +313,6 @@ def because(
 
     For orders, the reason is the first step in which they differ, if the new one is already cheaper
     there; else the costs of the whole plans.
-
-    Args:
-        branch: The branch of both plans.
-        before: The plan that is replaced.
-        statistics: Those of now.
     """
     ready = cost.on(branch, statistics)
     conditions = [DecidingCondition(0, as_tree(before), as_tree(now))]

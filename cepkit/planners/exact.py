@@ -91,7 +91,6 @@ def best_plan(
     Args:
         known: A quickly found plan of that kind.
         start: Allocates the tables.
-        search: Reports progress.
         limit: The most seconds that it may take.
         estimate: The seconds that it will take at most, as estimated.
 

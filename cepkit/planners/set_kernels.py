@@ -47,7 +47,6 @@ def best_orders(
     Args:
         begin: The first set, at least 1.
         end: The one after the last.
-        tables: The costs of sets.
         best: The least costs; those of smaller sets must be known, the empty set's is 0.
         choice: The last variable of the best order, -1 if it costs more than 1.
     """
@@ -136,7 +135,6 @@ def least_trees(
         begin: The first low part.
         end: The one after the last; those before `begin` are known.
         low_bits: How many variables a low part has.
-        tables: The costs of sets.
         best: The least costs, filled in; 0 for single variables.
         rows: Scratch space, one number for each set.
         floors: Scratch space, one number for each high part.

@@ -86,7 +86,6 @@ def _best_trees(
     """Return the best tree of each stretch of leaves, and its cost without the leaves.
 
     Args:
-        order: The leaves.
         splits: For the leaves of each stretch the best tree of each split, filled in.
     """
     size = len(order)

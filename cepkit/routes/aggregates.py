@@ -39,9 +39,6 @@ def aggregate(
     """Aggregate a local stream.
 
     Args:
-        stream: A local stream.
-        patterns: The queries by their names.
-        functions: For each query the columns of aggregates, by name.
         method: One of `METHODS`; only "auto" and "a-seq" share.
         emit: Which rows; see `cepkit.aggregate`.
         share: One of `SHARES`, or a plan.
@@ -124,11 +121,6 @@ def aggregate_cluster(
     emit: Emit,
 ) -> tuple[dict[int, Moments], npt.NDArray[np.int32]] | None:
     """Return the rows of each query of a cluster, by its number, and an event of each group.
-
-    Args:
-        cluster: The queries, with their shared counters.
-        sequences: The queries as A-Seq takes them, by number.
-        columns: The events, with `attributes_read`.
 
     Returns:
         None if a number might exceed 64 bits.

@@ -63,9 +63,6 @@ def aggregate_detected(
 ) -> dict[str, Values]:
     """Return the columns of the output.
 
-    Args:
-        stream: A local stream.
-
     Raises:
         PatternError: An aggregate or a threshold does not take the column that it is of.
         LimitError: There are too many sets of Kleene variables.

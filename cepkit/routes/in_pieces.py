@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepkit.aggregation.methods.choice import choose_method
+from cepkit.aggregation.methods.running import choose_method
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.rows.result import Aggregates
 from cepkit.aggregation.rows.tables import Values, columns_of, kept, whole_numbers
@@ -50,15 +50,7 @@ Groups = npt.NDArray[np.int32]
 def aggregate_in_pieces(
     stream: Stream, query: Query, functions: Mapping[str, Function], emit: Emit, way: Way
 ) -> Aggregates | None:
-    """Return the aggregates of a query over files that are better read in pieces; else None.
-
-    Args:
-        stream: A local stream.
-        query: The query.
-        functions: The columns of aggregates, by name.
-        emit: Which rows; see `cepkit.aggregate`.
-        way: How the query is aggregated.
-    """
+    """Return the aggregates of a query over files that are better read in pieces; else None."""
     bare = without_aggregates(query)
     attributes = {*attributes_of(functions), *attributes_read(bare), *query.group_by}
     if stream.parts(attributes) is None:
@@ -92,17 +84,7 @@ def aggregate_in_pieces(
 
 
 class _Aggregation:
-    """The aggregation of a query over the pieces of a stream.
-
-    Args:
-        stream: A local stream.
-        query: The query.
-        functions: The columns of aggregates, by name.
-        emit: Which rows.
-        way: How the query is aggregated.
-        compiled: What detects its matches.
-        pieces: The pieces.
-    """
+    """The aggregation of a query over the pieces of a stream."""
 
     def __init__(
         self, stream: Stream, query: Query, functions: Mapping[str, Function], emit: Emit,

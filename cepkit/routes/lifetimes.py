@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from cepkit.aggregation.rows.matched import NEVER
 from cepkit.columnar.slices.blocks import Members
-from cepkit.columnar.slices.clocks import with_numbers
+from cepkit.columnar.slices.cutting import with_numbers
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.policies import Clock, CountWindow, TimeWindow, Window
 from cepkit.stream.columns import EventColumns
@@ -30,7 +30,6 @@ class Lifetimes:
     """Computes when matches expire.
 
     Args:
-        window: Of the query.
         partition_by: Inside which partitions a window in events counts.
         columns: The stream; the whole stream for a window in events.
     """

@@ -110,7 +110,6 @@ class SharingPlan:
     """How the aggregates of several queries share counters.
 
     Attributes:
-        names: The names of the queries.
         clusters: The queries that share something.
         reasons: For each other query, by number, why it shares nothing.
     """
@@ -195,8 +194,6 @@ def shareable(
     """Return the sequences that may share, by number, and why the other queries cannot.
 
     Args:
-        ways: How each query is aggregated.
-        functions: For each query the columns of aggregates, by name.
         method: One of `METHODS`.
     """
     sequences: dict[int, EventSequence] = {}
@@ -247,11 +244,8 @@ def plan_sharing(
     """Return the sharing plan of the queries.
 
     Args:
-        names: The names of all queries.
-        sequences: The queries that may share, by number.
         functions: Of all queries the columns of aggregates, by name.
         reasons: Why the others cannot share; reasons of further queries are added.
-        rates_of: Returns the rates of events.
         share: One of `SHARES`, or a plan.
 
     Raises:

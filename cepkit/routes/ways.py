@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.aggregation.methods import running
-from cepkit.aggregation.methods.choice import CARRIED, choose_method
+from cepkit.aggregation.methods.running import CARRIED, choose_method
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.semirings.functions import Function
 from cepkit.aggregation.sequence.definition import EventSequence, sequence_of
@@ -66,9 +66,6 @@ def aggregate_sequence(
     emit: Emit,
 ) -> tuple[Moments, npt.NDArray[np.int32], Method, str | None]:
     """Aggregate by A-Seq.
-
-    Args:
-        method: The method; None: chosen.
 
     Returns:
         The rows, an event of each group, the method, and why it was chosen if it was.

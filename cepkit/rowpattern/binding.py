@@ -13,14 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from cepkit.errors import PatternError
-from cepkit.rowpattern.expressions import (
-    Call,
-    Expression,
-    Label,
-    RowValue,
-    conjuncts,
-    leaves,
-)
+from cepkit.rowpattern import expressions as e
 from cepkit.rowpattern.names import NameBinder, Names
 from cepkit.rowpattern.nodes import Exclusion, Key, Named, RowQuery, walk
 
@@ -39,8 +32,8 @@ class BoundQuery:
     members: Mapping[str, tuple[str, ...]]
     partition: tuple[str, ...]
     order: tuple[Key, ...]
-    filters: Mapping[str, tuple[Expression, ...]]
-    conditions: Mapping[str, tuple[Expression, ...]]
+    filters: Mapping[str, tuple[e.Expression, ...]]
+    conditions: Mapping[str, tuple[e.Expression, ...]]
     measures: tuple[Named, ...]
 
 
@@ -61,7 +54,7 @@ def bind(query: RowQuery, columns: Iterable[str] | None = None) -> BoundQuery:
     for variable in query.variables:
         bound = NameBinder(names, members, "DEFINE", variable)
         condition = defined.get(variable)
-        parts = () if condition is None else conjuncts(bound.of(condition))
+        parts = () if condition is None else e.conjuncts(bound.of(condition))
         filters[variable] = tuple(part for part in parts if is_local(part, variable))
         conditions[variable] = (
             *(part for part in parts if not is_local(part, variable)),
@@ -115,19 +108,19 @@ def members_of(query: RowQuery) -> dict[str, tuple[str, ...]]:
     return members
 
 
-def is_local(condition: Expression, variable: str) -> bool:
+def is_local(condition: e.Expression, variable: str) -> bool:
     """Return whether a variable's condition reads only its row and neighbouring rows."""
     return all(
-        isinstance(leaf, RowValue)
+        isinstance(leaf, e.RowValue)
         and leaf.end == "last"
         and not leaf.skipped
         and (leaf.variables is None or variable in leaf.variables)
-        and not isinstance(leaf.value, Label)
-        for leaf in leaves(condition)
+        and not isinstance(leaf.value, e.Label)
+        for leaf in e.leaves(condition)
     )
 
 
-def _within(query: RowQuery, order: tuple[Key, ...]) -> tuple[Expression, ...]:
+def _within(query: RowQuery, order: tuple[Key, ...]) -> tuple[e.Expression, ...]:
     """Return WITHIN as a condition of each row: less than the window after the first."""
     if query.within is None:
         return ()
@@ -138,8 +131,8 @@ def _within(query: RowQuery, order: tuple[Key, ...]) -> tuple[Expression, ...]:
             span=query.within.span,
         )
     at, span = order[0].value, query.within.span
-    last, first = (RowValue(None, end, 0, 0, at, span=span) for end in ("last", "first"))
-    return (Call("lt", (Call("subtract", (last, first), span=span), query.within), span=span),)
+    last, first = (e.RowValue(None, end, 0, 0, at, span=span) for end in ("last", "first"))
+    return (e.Call("lt", (e.Call("subtract", (last, first), span=span), query.within), span=span),)
 
 
 def _check_output(query: RowQuery) -> None:

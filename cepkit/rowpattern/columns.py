@@ -9,31 +9,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepkit.errors import PatternError, StreamError
-from cepkit.rowpattern.expressions import (
-    AllRows,
-    Call,
-    Cast,
-    Column,
-    Constant,
-    Expression,
-    Fold,
-    Here,
-    Label,
-    MatchNumber,
-    RowValue,
-    place_text,
-)
+from cepkit.rowpattern import expressions as e
 from cepkit.rowpattern.operations import INTEGER_DIVISION, OPERATIONS, TYPES, cast_column
 from cepkit.stream.reading.arrow import described
 
 Leaves = Callable[[Any], Any]
 
 
-def evaluate(expression: Expression, leaf: Leaves) -> Any:
+def evaluate(expression: e.Expression, leaf: Leaves) -> Any:
     """Return an expression as an Arrow array, or as a scalar if it is constant.
 
     Args:
-        expression: The expression.
         leaf: Returns the array of a leaf: of `Here`, or of a bound leaf.
 
     Raises:
@@ -41,17 +27,17 @@ def evaluate(expression: Expression, leaf: Leaves) -> Any:
         StreamError: A number beyond 64 bits, a text that cannot be cast.
     """
     match expression:
-        case Constant(value):
+        case e.Constant(value):
             return pa.scalar(value)
-        case Cast(value, kind):
+        case e.Cast(value, kind):
             inner = evaluate(value, leaf)
             return _tried(expression, lambda: cast_column(inner, TYPES[kind]), (inner,))
-        case Call(name, arguments):
+        case e.Call(name, arguments):
             values = [evaluate(argument, leaf) for argument in arguments]
             return _tried(expression, lambda: _applied(name, values), values)
-        case Here() | RowValue() | Fold() | MatchNumber():
+        case e.Here() | e.RowValue() | e.Fold() | e.MatchNumber():
             return leaf(expression)
-        case Column() | AllRows() | Label():
+        case e.Column() | e.AllRows() | e.Label():
             raise AssertionError(expression)
         case _:
             assert_never(expression)
@@ -77,11 +63,13 @@ def _applied(name: str, values: list[Any]) -> Any:
     return operation.columns(*values)
 
 
-def _tried(expression: Call | Cast, compute: Callable[[], Any], values: Any) -> Any:
+def _tried(expression: e.Call | e.Cast, compute: Callable[[], Any], values: Any) -> Any:
     try:
         return compute()
     except pa.ArrowInvalid as error:
-        raise StreamError(f"{place_text(expression.span)}: {str(error).splitlines()[0]}") from error
+        raise StreamError(
+            f"{e.place_text(expression.span)}: {str(error).splitlines()[0]}"
+        ) from error
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError, TypeError, AttributeError) as error:
         if INTEGER_DIVISION in str(error):
             raise PatternError(

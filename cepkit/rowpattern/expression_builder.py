@@ -12,15 +12,7 @@ from lark import Token, Tree, v_args
 from lark.visitors import Transformer
 
 from cepkit.errors import PatternError, Span
-from cepkit.rowpattern.expressions import (
-    AllRows,
-    Call,
-    Cast,
-    Column,
-    Constant,
-    Expression,
-    Scope,
-)
+from cepkit.rowpattern import expressions as e
 from cepkit.rowpattern.operations import UNITS
 
 _PARTS = ("year", "month", "day", "hour", "minute")
@@ -89,86 +81,86 @@ class ExpressionBuilder(Transformer[Token, Any]):
             )
         return int(token)
 
-    def operator(self, meta: Any, parts: list[Any]) -> Call:
+    def operator(self, meta: Any, parts: list[Any]) -> e.Call:
         left, sign, right = parts
         word = str(sign.children[0] if isinstance(sign, Tree) else sign)
-        return Call(_OPERATORS[word.upper()], (left, right), span=self._span(meta))
+        return e.Call(_OPERATORS[word.upper()], (left, right), span=self._span(meta))
 
-    def chain(self, meta: Any, parts: list[Any]) -> Expression:
+    def chain(self, meta: Any, parts: list[Any]) -> e.Expression:
         sign = _OPERATORS[parts[1].upper()]
         return self._joined(sign, parts[::2], self._span(meta))
 
-    def _joined(self, sign: str, parts: Sequence[Expression], span: Span) -> Expression:
+    def _joined(self, sign: str, parts: Sequence[e.Expression], span: Span) -> e.Expression:
         """Return AND or OR of parts as a balanced tree: its depth is the logarithm."""
         if len(parts) == 1:
             return parts[0]
         half = (len(parts) + 1) // 2
         sides = (self._joined(sign, side, span) for side in (parts[:half], parts[half:]))
-        return Call(sign, tuple(sides), span=span)
+        return e.Call(sign, tuple(sides), span=span)
 
-    def complement(self, meta: Any, parts: list[Any]) -> Call:
-        return Call("not", (parts[-1],), span=self._span(meta))
+    def complement(self, meta: Any, parts: list[Any]) -> e.Call:
+        return e.Call("not", (parts[-1],), span=self._span(meta))
 
-    def between(self, meta: Any, parts: list[Any]) -> Expression:
+    def between(self, meta: Any, parts: list[Any]) -> e.Expression:
         value, least, most = (part for part in parts if not isinstance(part, Token))
         span = self._span(meta)
-        inside = Call(
+        inside = e.Call(
             "and",
-            (Call("ge", (value, least), span=span), Call("le", (value, most), span=span)),
+            (e.Call("ge", (value, least), span=span), e.Call("le", (value, most), span=span)),
             span=span,
         )
         return self._unless(parts, inside)
 
-    def in_list(self, meta: Any, parts: list[Any]) -> Expression:
+    def in_list(self, meta: Any, parts: list[Any]) -> e.Expression:
         value, *choices = (part for part in parts if not isinstance(part, Token))
         span = self._span(meta)
-        equal = [Call("eq", (value, choice), span=span) for choice in choices]
+        equal = [e.Call("eq", (value, choice), span=span) for choice in choices]
         return self._unless(parts, self._joined("or", equal, span))
 
-    def like(self, meta: Any, parts: list[Any]) -> Expression:
+    def like(self, meta: Any, parts: list[Any]) -> e.Expression:
         value, pattern = (part for part in parts if not isinstance(part, Token))
-        if not (isinstance(pattern, Constant) and isinstance(pattern.value, str)):
+        if not (isinstance(pattern, e.Constant) and isinstance(pattern.value, str)):
             raise PatternError(
                 "LIKE with something other than a constant", expected="a text", span=pattern.span
             )
-        return self._unless(parts, Call("like", (value, pattern), span=self._span(meta)))
+        return self._unless(parts, e.Call("like", (value, pattern), span=self._span(meta)))
 
-    def is_value(self, meta: Any, parts: list[Any]) -> Expression:
+    def is_value(self, meta: Any, parts: list[Any]) -> e.Expression:
         word = parts[-1].type.lower()
-        return self._unless(parts[:-1], Call(f"is {word}", (parts[0],), span=self._span(meta)))
+        return self._unless(parts[:-1], e.Call(f"is {word}", (parts[0],), span=self._span(meta)))
 
     @staticmethod
-    def _unless(parts: Sequence[Any], call: Expression) -> Expression:
+    def _unless(parts: Sequence[Any], call: e.Expression) -> e.Expression:
         negated = any(isinstance(part, Token) and part.type == "NOT" for part in parts)
-        return Call("not", (call,), span=call.span) if negated else call
+        return e.Call("not", (call,), span=call.span) if negated else call
 
-    def negative(self, meta: Any, parts: list[Any]) -> Expression:
+    def negative(self, meta: Any, parts: list[Any]) -> e.Expression:
         value = parts[-1]
-        if isinstance(value, Constant) and type(value.value) in (int, float):
-            return Constant(-value.value, self._span(meta))  # type: ignore[operator]
-        return Call("negate", (value,), span=self._span(meta))
+        if isinstance(value, e.Constant) and type(value.value) in (int, float):
+            return e.Constant(-value.value, self._span(meta))  # type: ignore[operator]
+        return e.Call("negate", (value,), span=self._span(meta))
 
-    def positive(self, _: Any, parts: list[Any]) -> Expression:
-        value: Expression = parts[-1]
+    def positive(self, _: Any, parts: list[Any]) -> e.Expression:
+        value: e.Expression = parts[-1]
         return value
 
-    def number(self, meta: Any, parts: list[Token]) -> Constant:
+    def number(self, meta: Any, parts: list[Token]) -> e.Constant:
         text = str(parts[0])
         if text.isdigit() and len(text) < 20 and int(text) < 2**63:
-            return Constant(int(text), self._span(meta))
-        return Constant(float(text), self._span(meta))
+            return e.Constant(int(text), self._span(meta))
+        return e.Constant(float(text), self._span(meta))
 
-    def string(self, meta: Any, parts: list[Token]) -> Constant:
-        return Constant(_text(parts[0]), self._span(meta))
+    def string(self, meta: Any, parts: list[Token]) -> e.Constant:
+        return e.Constant(_text(parts[0]), self._span(meta))
 
-    def truth(self, meta: Any, parts: list[Token]) -> Constant:
-        return Constant(parts[0].type == "TRUE", self._span(meta))
+    def truth(self, meta: Any, parts: list[Token]) -> e.Constant:
+        return e.Constant(parts[0].type == "TRUE", self._span(meta))
 
-    def null(self, meta: Any, _: list[Token]) -> Constant:
-        return Constant(None, self._span(meta))
+    def null(self, meta: Any, _: list[Token]) -> e.Constant:
+        return e.Constant(None, self._span(meta))
 
-    def timestamp(self, meta: Any, parts: list[Token]) -> Constant:
-        return Constant(self._time(parts[1]), self._span(meta))
+    def timestamp(self, meta: Any, parts: list[Token]) -> e.Constant:
+        return e.Constant(self._time(parts[1]), self._span(meta))
 
     date = timestamp
 
@@ -182,7 +174,7 @@ class ExpressionBuilder(Transformer[Token, Any]):
                 span=self._token_span(token),
             ) from None
 
-    def interval(self, meta: Any, parts: list[Token]) -> Constant:
+    def interval(self, meta: Any, parts: list[Token]) -> e.Constant:
         *signs, number, unit = parts
         text = _text(number) if number.type == "STRING" else str(number)
         try:
@@ -191,24 +183,24 @@ class ExpressionBuilder(Transformer[Token, Any]):
             raise PatternError(
                 f"{number} is not a number of {unit.upper()}S", span=self._token_span(number)
             ) from None
-        return Constant(-duration if signs else duration, self._span(meta))
+        return e.Constant(-duration if signs else duration, self._span(meta))
 
-    def case(self, meta: Any, parts: list[Any]) -> Call:
+    def case(self, meta: Any, parts: list[Any]) -> e.Call:
         span = self._span(meta)
         pairs = [part for part in parts if isinstance(part, tuple)]
         first = parts.index(pairs[0])
         if first:
-            pairs = [(Call("eq", (parts[0], when), span=span), then) for when, then in pairs]
-        otherwise = parts[-1] if not isinstance(parts[-1], tuple) else Constant(None, span)
-        return Call("case", (*(part for pair in pairs for part in pair), otherwise), span=span)
+            pairs = [(e.Call("eq", (parts[0], when), span=span), then) for when, then in pairs]
+        otherwise = parts[-1] if not isinstance(parts[-1], tuple) else e.Constant(None, span)
+        return e.Call("case", (*(part for pair in pairs for part in pair), otherwise), span=span)
 
-    def when(self, _: Any, parts: list[Any]) -> tuple[Expression, Expression]:
+    def when(self, _: Any, parts: list[Any]) -> tuple[e.Expression, e.Expression]:
         return parts[0], parts[1]
 
-    def cast(self, meta: Any, parts: list[Any]) -> Cast:
-        return Cast(parts[0], parts[1], self._span(meta))
+    def cast(self, meta: Any, parts: list[Any]) -> e.Cast:
+        return e.Cast(parts[0], parts[1], self._span(meta))
 
-    def extract(self, meta: Any, parts: list[Any]) -> Call:
+    def extract(self, meta: Any, parts: list[Any]) -> e.Call:
         part, value = parts
         span = self._span(meta)
         if part.lower() not in _PARTS:
@@ -218,22 +210,22 @@ class ExpressionBuilder(Transformer[Token, Any]):
                 hint="databases differ in the first day of a week and in fractions of seconds",
                 span=span,
             )
-        return Call(part.lower(), (value,), span=span)
+        return e.Call(part.lower(), (value,), span=span)
 
     def typename(self, _: Any, parts: list[Any]) -> str:
         return str(parts[0]).upper()
 
-    def reference(self, meta: Any, parts: list[Word]) -> Column:
+    def reference(self, meta: Any, parts: list[Word]) -> e.Column:
         variable = parts[0].variable if len(parts) == 2 else None
-        return Column(variable, str(parts[-1]), self._span(meta))
+        return e.Column(variable, str(parts[-1]), self._span(meta))
 
-    def call(self, meta: Any, parts: list[Any]) -> Call:
+    def call(self, meta: Any, parts: list[Any]) -> e.Call:
         name, *rest = parts
         arguments = tuple(part for part in rest if not isinstance(part, Token))
         distinct, span = len(arguments) < len(rest), self._span(meta)
         match name.lower():
             case "count" if not arguments:
-                arguments = (AllRows(None, span),)
+                arguments = (e.AllRows(None, span),)
             case "if":
                 if len(arguments) not in (2, 3):
                     raise PatternError(
@@ -241,31 +233,33 @@ class ExpressionBuilder(Transformer[Token, Any]):
                         expected="IF(condition, value) or IF(condition, value, otherwise)",
                         span=span,
                     )
-                return Call("case", (*arguments, Constant(None, span))[:3], distinct, span=span)
+                return e.Call("case", (*arguments, e.Constant(None, span))[:3], distinct, span=span)
             case "timestampdiff" | "datediff" | "date_diff":
                 arguments = _with_unit(name, arguments, span)
-        return Call(name.lower(), arguments, distinct, span=span)
+        return e.Call(name.lower(), arguments, distinct, span=span)
 
-    def call_of_all(self, meta: Any, parts: list[Any]) -> Call:
+    def call_of_all(self, meta: Any, parts: list[Any]) -> e.Call:
         span = self._span(meta)
         variable = parts[1].variable if isinstance(parts[1], Word) else None
-        return Call(parts[0].lower(), (AllRows(variable, span),), span=span)
+        return e.Call(parts[0].lower(), (e.AllRows(variable, span),), span=span)
 
-    def scoped(self, meta: Any, parts: list[Any]) -> Call:
-        scope: Scope = "final" if parts[0].upper() == "FINAL" else "running"
-        call: Call = parts[1]
-        return Call(call.name, call.arguments, call.distinct, scope, self._span(meta))
+    def scoped(self, meta: Any, parts: list[Any]) -> e.Call:
+        scope: e.Scope = "final" if parts[0].upper() == "FINAL" else "running"
+        call: e.Call = parts[1]
+        return e.Call(call.name, call.arguments, call.distinct, scope, self._span(meta))
 
 
-def _with_unit(name: str, arguments: tuple[Expression, ...], span: Span) -> tuple[Expression, ...]:
+def _with_unit(
+    name: str, arguments: tuple[e.Expression, ...], span: Span
+) -> tuple[e.Expression, ...]:
     """Return the arguments of a difference of times, the unit as a constant."""
     if name.lower() == "datediff" and len(arguments) == 2:  # days, the later one first
-        return Constant("day", span), arguments[1], arguments[0]
+        return e.Constant("day", span), arguments[1], arguments[0]
     match arguments:
-        case (Column(None, str(unit)) | Constant(str(unit)), start, end) if (
+        case (e.Column(None, str(unit)) | e.Constant(str(unit)), start, end) if (
             unit.lower().removesuffix("s") in UNITS
         ):
-            return Constant(unit.lower().removesuffix("s"), span), start, end
+            return e.Constant(unit.lower().removesuffix("s"), span), start, end
     unit_text = "'day'" if name.lower() == "date_diff" else "DAY"
     raise PatternError(
         f"{name.upper()} of these arguments",

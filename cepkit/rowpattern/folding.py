@@ -136,7 +136,6 @@ class Running:
     """An aggregate that grows and shrinks with the rows that a search has mapped.
 
     Attributes:
-        function: The aggregate.
         read: Returns the value of a row; None if it is missing.
         distinct: Whether equal values count once.
         keeps_nulls: Whether nulls count.
@@ -156,9 +155,7 @@ class Running:
         """Return an aggregate of no rows.
 
         Args:
-            name: The name of the aggregate.
             columns: For each argument a function for its value in a row.
-            distinct: Whether equal values count once.
         """
         match columns:
             case ():

@@ -110,7 +110,6 @@ def next_start(
     Args:
         skip: The kind of SKIP.
         targets: For each instruction whether its row is a target of SKIP TO.
-        steps: The steps of matches.
         begin: The first step of the match.
         end: The end of its steps.
         start: Its first row.

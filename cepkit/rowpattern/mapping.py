@@ -12,22 +12,8 @@ from typing import Any, assert_never
 
 import pyarrow as pa
 
+from cepkit.rowpattern import expressions as e
 from cepkit.rowpattern.binding import BoundQuery
-from cepkit.rowpattern.expressions import (
-    AllRows,
-    Call,
-    Cast,
-    Column,
-    Constant,
-    Expression,
-    Fold,
-    Here,
-    Label,
-    Leaf,
-    MatchNumber,
-    RowValue,
-    leaves,
-)
 from cepkit.rowpattern.folding import Running
 from cepkit.rowpattern.operations import OPERATIONS, TYPES, Operation, cast_column
 from cepkit.rowpattern.rows import PartitionedRows
@@ -41,9 +27,9 @@ class Mapping:
     def __init__(self, bound: BoundQuery, rows: PartitionedRows) -> None:
         self._rows = rows
         self._names = bound.query.variables
-        self._values: dict[Expression, list[Any]] = {}
+        self._values: dict[e.Expression, list[Any]] = {}
         self._lists: dict[tuple[str, ...] | None, list[int]] = {}
-        self._folds: dict[Fold, tuple[Running, list[int]]] = {}
+        self._folds: dict[e.Fold, tuple[Running, list[int]]] = {}
         self._labels: list[int] = []
         self._start = self._number = 0
         self._conditions = [
@@ -55,7 +41,7 @@ class Mapping:
             for name in self._names if members is None else members:
                 self._lists_of[numbers[name]].append(rows_of)
         self._leaves = [
-            [(leaf, name) for part in bound.conditions[name] for leaf in leaves(part)]
+            [(leaf, name) for part in bound.conditions[name] for leaf in e.leaves(part)]
             for name in self._names
         ]
         self._seen_by: dict[int, tuple[Closure, ...]] = {}
@@ -102,18 +88,17 @@ class Mapping:
             self._seen_by[variables] = tuple(seen.values())
         return tuple(state() for state in self._seen_by[variables])
 
-    def _seen(self, leaf: Leaf, own: str) -> tuple[object, Closure]:
+    def _seen(self, leaf: e.Leaf, own: str) -> tuple[object, Closure]:
         """Return what a leaf can read later of the present rows: a key, and a function for it.
 
         Args:
-            leaf: A leaf of a condition.
             own: The variable of the condition; its row will be the last.
         """
-        if isinstance(leaf, MatchNumber):
+        if isinstance(leaf, e.MatchNumber):
             return "number", lambda: self._number
         rows_of = self._lists[leaf.variables]
-        if isinstance(leaf, Fold):
-            kinds = [self._rows.column(part).type for part in leaf.arguments if part != Label()]
+        if isinstance(leaf, e.Fold):
+            kinds = [self._rows.column(part).type for part in leaf.arguments if part != e.Label()]
             # The states of DISTINCT and of lists depend on all rows, and lists cannot be compared.
             whole = leaf.distinct or leaf.function == "array_agg"
             if whole or any(map(pa.types.is_nested, kinds)):
@@ -122,7 +107,7 @@ class Mapping:
         skipped, shift, labels = leaf.skipped, leaf.shift, self._labels
         least = skipped if leaf.variables is None or own in leaf.variables else skipped + 1
         few = slice(skipped + 1) if leaf.end == "first" else slice(-least if least else 2**62, None)
-        if not isinstance(leaf.value, Label):
+        if not isinstance(leaf.value, e.Label):
             return (leaf.variables, leaf.end, few.start, few.stop), lambda: tuple(rows_of[few])
 
         def names() -> tuple[object, ...]:
@@ -136,47 +121,47 @@ class Mapping:
     def _rows_of(self, variables: tuple[str, ...] | None) -> list[int]:
         return self._lists.setdefault(variables, [])
 
-    def _column(self, value: Expression) -> list[Any]:
+    def _column(self, value: e.Expression) -> list[Any]:
         if value not in self._values:
             self._values[value] = self._rows.column(value).to_pylist()
         return self._values[value]
 
-    def _reader(self, argument: Expression) -> Callable[[int], Any]:
+    def _reader(self, argument: e.Expression) -> Callable[[int], Any]:
         """Return a function for the value of an aggregate's argument in a row of the match."""
-        if isinstance(argument, Label):
+        if isinstance(argument, e.Label):
             return lambda row: self._names[self._labels[row - self._start]]
         return self._column(argument).__getitem__
 
-    def _closure(self, expression: Expression) -> Closure:
+    def _closure(self, expression: e.Expression) -> Closure:
         """Return a function for an expression's value on the rows mapped so far."""
         match expression:
-            case Constant(value):
+            case e.Constant(value):
                 return lambda: value
-            case Cast(value, kind):
+            case e.Cast(value, kind):
                 return _cast(self._closure(value), TYPES[kind])
-            case Call(name, arguments):
+            case e.Call(name, arguments):
                 return _call(name, [self._closure(argument) for argument in arguments])
-            case RowValue():
+            case e.RowValue():
                 return self._row_value(expression)
-            case Fold(function, variables, arguments, distinct):
+            case e.Fold(function, variables, arguments, distinct):
                 if expression not in self._folds:
                     columns = [self._reader(argument) for argument in arguments]
                     fold = Running.of(function, columns, distinct=distinct)
                     self._folds[expression] = fold, self._rows_of(variables)
                 fold, rows_of = self._folds[expression]
                 return partial(fold.over, rows_of)
-            case MatchNumber():
+            case e.MatchNumber():
                 return lambda: self._number
-            case Column() | AllRows() | Here() | Label():
+            case e.Column() | e.AllRows() | e.Here() | e.Label():
                 raise AssertionError(expression)
             case _:
                 assert_never(expression)
 
-    def _row_value(self, leaf: RowValue) -> Closure:
+    def _row_value(self, leaf: e.RowValue) -> Closure:
         rows_of = self._rows_of(leaf.variables)
         place = -1 - leaf.skipped if leaf.end == "last" else leaf.skipped
         least, shift = leaf.skipped + 1, leaf.shift
-        if isinstance(leaf.value, Label):
+        if isinstance(leaf.value, e.Label):
 
             def label() -> str | None:
                 if len(rows_of) < least:

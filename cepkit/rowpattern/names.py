@@ -7,20 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from cepkit.errors import PatternError, Span, UnsupportedError
-from cepkit.rowpattern.expressions import (
-    AllRows,
-    Call,
-    Cast,
-    Column,
-    Constant,
-    Expression,
-    Fold,
-    Here,
-    Label,
-    MatchNumber,
-    RowValue,
-    walk,
-)
+from cepkit.rowpattern import expressions as e
 from cepkit.rowpattern.folding import FOLD_SYNONYMS, FOLDS
 from cepkit.rowpattern.operations import OPERATIONS, SYNONYMS, TYPES
 
@@ -91,7 +78,6 @@ class NameBinder:
     Attributes:
         names: The columns of the table.
         members: For each variable and SUBSET its variables.
-        place: The clause.
         variable: In DEFINE, the variable of the condition.
     """
 
@@ -100,19 +86,19 @@ class NameBinder:
     place: Place
     variable: str | None = None
 
-    def of(self, expression: Expression) -> Expression:
+    def of(self, expression: e.Expression) -> e.Expression:
         """Return an expression with bound leaves."""
         match expression:
-            case Constant():
+            case e.Constant():
                 return expression
-            case Column(variable, name, span):
-                value = Here(self.names.of(name, span), span)
-                return RowValue(self._rows(variable, span), "last", 0, 0, value, span=span)
-            case Cast(value, kind, span):
-                return Cast(self.of(value), _cast_type(kind, span), span)
-            case Call(name) if self.place != "SELECT" and name in _OF_MATCHES:
+            case e.Column(variable, name, span):
+                value = e.Here(self.names.of(name, span), span)
+                return e.RowValue(self._rows(variable, span), "last", 0, 0, value, span=span)
+            case e.Cast(value, kind, span):
+                return e.Cast(self.of(value), _cast_type(kind, span), span)
+            case e.Call(name) if self.place != "SELECT" and name in _OF_MATCHES:
                 return self._read(expression)
-            case Call(name, arguments, _, scope, span):
+            case e.Call(name, arguments, _, scope, span):
                 if scope is not None:
                     raise PatternError(
                         f"{scope.upper()} before {name.upper()}",
@@ -121,12 +107,12 @@ class NameBinder:
                     )
                 known = _known(expression, self.place)
                 return replace(expression, name=known, arguments=tuple(map(self.of, arguments)))
-            case AllRows(span=span):
+            case e.AllRows(span=span):
                 raise PatternError("'*' may only be in COUNT", span=span)
-            case Here() | Label() | RowValue() | Fold() | MatchNumber():
+            case e.Here() | e.Label() | e.RowValue() | e.Fold() | e.MatchNumber():
                 return expression
 
-    def _read(self, call: Call) -> Expression:
+    def _read(self, call: e.Call) -> e.Expression:
         if call.scope == "final" and self.place == "DEFINE":
             raise PatternError(
                 "FINAL in DEFINE", hint="a condition knows only the match so far", span=call.span
@@ -135,9 +121,9 @@ class NameBinder:
             case "match_number":
                 if call.arguments:
                     raise PatternError("MATCH_NUMBER takes no arguments", span=call.span)
-                return MatchNumber(call.span)
+                return e.MatchNumber(call.span)
             case "classifier":
-                return self._navigation(Call("last", (call,), scope=call.scope, span=call.span))
+                return self._navigation(e.Call("last", (call,), scope=call.scope, span=call.span))
             case "prev" | "next":
                 return self._shifted(call)
             case "first" | "last":
@@ -145,10 +131,10 @@ class NameBinder:
             case _:
                 return self._fold(call)
 
-    def _navigation(self, call: Call) -> RowValue:
+    def _navigation(self, call: e.Call) -> e.RowValue:
         value, skipped = self._counted(call, 0)
         variables, (here,) = self._inside((value,), call)
-        return RowValue(
+        return e.RowValue(
             variables,
             "first" if call.name == "first" else "last",
             skipped,
@@ -158,7 +144,7 @@ class NameBinder:
             call.span,
         )
 
-    def _shifted(self, call: Call) -> RowValue:
+    def _shifted(self, call: e.Call) -> e.RowValue:
         if call.scope is not None:
             raise PatternError(
                 f"{call.scope.upper()} {call.name.upper()}",
@@ -167,12 +153,12 @@ class NameBinder:
             )
         value, count = self._counted(call, 1)
         shift = -count if call.name == "prev" else count
-        if isinstance(value, Call) and value.name in ("first", "last"):
+        if isinstance(value, e.Call) and value.name in ("first", "last"):
             return replace(self._navigation(value), shift=shift, span=call.span)
         variables, (here,) = self._inside((value,), call)
-        return RowValue(variables, "last", 0, shift, here, span=call.span)
+        return e.RowValue(variables, "last", 0, shift, here, span=call.span)
 
-    def _counted(self, call: Call, count: int) -> tuple[Expression, int]:
+    def _counted(self, call: e.Call, count: int) -> tuple[e.Expression, int]:
         """Return the argument of a navigation, and its number."""
         title = call.name.upper()
         if not 1 <= len(call.arguments) <= 2:
@@ -184,7 +170,7 @@ class NameBinder:
         if len(call.arguments) == 1:
             return call.arguments[0], count
         number = call.arguments[1]
-        if not (isinstance(number, Constant) and type(number.value) is int and number.value >= 0):
+        if not (isinstance(number, e.Constant) and type(number.value) is int and number.value >= 0):
             raise PatternError(
                 f"the number of rows of {title}",
                 expected="a whole number that is not negative",
@@ -192,7 +178,7 @@ class NameBinder:
             )
         return call.arguments[0], min(number.value, 2**31)
 
-    def _fold(self, call: Call) -> Fold:
+    def _fold(self, call: e.Call) -> e.Fold:
         title = call.name.upper()
         name = FOLD_SYNONYMS.get(call.name, call.name)
         count = FOLDS[name].count
@@ -203,22 +189,22 @@ class NameBinder:
                 span=call.span,
             )
         scope = call.scope or "running"
-        if isinstance(value := call.arguments[0], AllRows):
+        if isinstance(value := call.arguments[0], e.AllRows):
             if name != "count":
                 raise PatternError(f"{title} of '*'", hint="COUNT counts rows", span=call.span)
             variables = self._rows(value.variable, value.span)
-            return Fold("count", variables, (), scope=scope, span=call.span)
+            return e.Fold("count", variables, (), scope=scope, span=call.span)
         variables, values = self._inside(call.arguments, call)
-        return Fold(name, variables, values, call.distinct, scope, call.span)
+        return e.Fold(name, variables, values, call.distinct, scope, call.span)
 
     def _inside(
-        self, values: tuple[Expression, ...], call: Call
-    ) -> tuple[tuple[str, ...] | None, tuple[Expression, ...]]:
+        self, values: tuple[e.Expression, ...], call: e.Call
+    ) -> tuple[tuple[str, ...] | None, tuple[e.Expression, ...]]:
         """Return the variables of arguments, and the expressions they read from each row."""
         title = call.name.upper()
         labels = {value: label for value in values if (label := _label(value)) is not None}
-        parts = [part for value in values if value not in labels for part in walk(value)]
-        variables = {part.variable for part in parts if isinstance(part, Column)}
+        parts = [part for value in values if value not in labels for part in e.walk(value)]
+        variables = {part.variable for part in parts if isinstance(part, e.Column)}
         variables |= {label for (label,) in labels.values()}
         if len(variables) > 1:
             names = " and ".join(sorted(name or "all rows" for name in variables))
@@ -229,7 +215,7 @@ class NameBinder:
                 span=call.span,
             )
         for part in parts:
-            if isinstance(part, Call) and part.name in _OF_MATCHES:
+            if isinstance(part, e.Call) and part.name in _OF_MATCHES:
                 raise PatternError(
                     f"{part.name.upper()} inside {title}",
                     expected="a value of one row"
@@ -241,12 +227,12 @@ class NameBinder:
                     span=part.span,
                 )
         variable = next(iter(variables), None)
-        here = (Label(each.span) if each in labels else self.here(each) for each in values)
+        here = (e.Label(each.span) if each in labels else self.here(each) for each in values)
         return self._rows(variable, call.span), tuple(here)
 
-    def key(self, value: Expression) -> Expression:
+    def key(self, value: e.Expression) -> e.Expression:
         """Return a key of ORDER BY."""
-        if isinstance(value, Constant):
+        if isinstance(value, e.Constant):
             raise PatternError(
                 "ORDER BY a constant",
                 expected="a column, or an expression of columns",
@@ -254,20 +240,20 @@ class NameBinder:
             )
         return self.here(value)
 
-    def here(self, value: Expression) -> Expression:
+    def here(self, value: e.Expression) -> e.Expression:
         """Return an expression over the columns of one row."""
         match value:
-            case Column(_, name, span):
-                return Here(self.names.of(name, span), span)
-            case Call(_, arguments):
+            case e.Column(_, name, span):
+                return e.Here(self.names.of(name, span), span)
+            case e.Call(_, arguments):
                 return replace(
                     value,
                     name=_known(value, self.place),
                     arguments=tuple(map(self.here, arguments)),
                 )
-            case Cast(inner, kind, span):
-                return Cast(self.here(inner), _cast_type(kind, span), span)
-            case AllRows(span=span):
+            case e.Cast(inner, kind, span):
+                return e.Cast(self.here(inner), _cast_type(kind, span), span)
+            case e.AllRows(span=span):
                 raise PatternError("'*' may only be in COUNT", span=span)
             case _:
                 return value
@@ -282,20 +268,20 @@ class NameBinder:
         return self.members[variable]
 
 
-def _label(value: Expression) -> tuple[str | None] | None:
+def _label(value: e.Expression) -> tuple[str | None] | None:
     """Return the variable of CLASSIFIER() or CLASSIFIER(A)."""
-    if not (isinstance(value, Call) and value.name == "classifier"):
+    if not (isinstance(value, e.Call) and value.name == "classifier"):
         return None
     match value.arguments:
         case ():
             return (None,)
-        case (Column(None, name),):
+        case (e.Column(None, name),):
             return (name.upper(),)
         case _:
             raise PatternError("CLASSIFIER of something other than a variable", span=value.span)
 
 
-def _known(call: Call, place: Place) -> str:
+def _known(call: e.Call, place: Place) -> str:
     """Return the name of an operation."""
     name = SYNONYMS.get(call.name, call.name)
     operation = OPERATIONS.get(name)

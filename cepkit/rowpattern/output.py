@@ -15,18 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepkit.errors import StreamError
+from cepkit.rowpattern import expressions as e
 from cepkit.rowpattern.binding import BoundQuery
 from cepkit.rowpattern.columns import as_array, evaluate
-from cepkit.rowpattern.expressions import (
-    Expression,
-    Fold,
-    Here,
-    Label,
-    Leaf,
-    MatchNumber,
-    RowValue,
-    place_text,
-)
 from cepkit.rowpattern.folding import FOLDS, Running, fold_kind
 from cepkit.rowpattern.program import Instructions
 from cepkit.rowpattern.rows import PartitionedRows
@@ -35,18 +26,18 @@ from cepkit.rowpattern.search import MatchedRows
 Members = tuple[str, ...] | None
 
 
-def leaf_kind(leaf: Leaf, rows: PartitionedRows) -> pa.DataType:
+def leaf_kind(leaf: e.Leaf, rows: PartitionedRows) -> pa.DataType:
     """Return the type of a leaf; raises Arrow's error if there is none."""
     match leaf:
-        case MatchNumber():
+        case e.MatchNumber():
             return pa.int64()
-        case RowValue(value=Label()):
+        case e.RowValue(value=e.Label()):
             return pa.string()
-        case RowValue(value=value):
+        case e.RowValue(value=value):
             return rows.column(value).type
-        case Fold(function, _, arguments, distinct):
+        case e.Fold(function, _, arguments, distinct):
             kinds = [
-                pa.string() if isinstance(each, Label) else rows.column(each).type
+                pa.string() if isinstance(each, e.Label) else rows.column(each).type
                 for each in arguments
             ]
             return fold_kind(function, kinds, distinct=distinct)
@@ -155,7 +146,7 @@ class Points:
             self._places[variables] = np.flatnonzero(inside), counts
         return self._places[variables]
 
-    def row_values(self, leaf: RowValue, column: pa.Array | None = None) -> pa.Array:
+    def row_values(self, leaf: e.RowValue, column: pa.Array | None = None) -> pa.Array:
         """Return the value of a navigation at each point."""
         places, counts = self.places(leaf.variables)
         ends = self.ends if leaf.scope == "final" else self.known
@@ -163,7 +154,7 @@ class Points:
         index = behind - 1 - leaf.skipped if leaf.end == "last" else first + leaf.skipped
         valid = (index >= first) & (index < behind)
         steps = np.where(valid, places[np.where(valid, index, 0)] if len(places) else 0, -1)
-        if isinstance(leaf.value, Label):
+        if isinstance(leaf.value, e.Label):
             to = steps + leaf.shift
             # PREV and NEXT leave the rows so far, as for columns; no row outside has a variable.
             valid &= (to >= self.begins) & (to < self.ends)
@@ -174,7 +165,7 @@ class Points:
         column = self.table.column(leaf.value) if column is None else column
         return column.take(self.table.indices(rows, leaf.shift))
 
-    def fold_values(self, leaf: Fold) -> pa.Array:
+    def fold_values(self, leaf: e.Fold) -> pa.Array:
         """Return the value of an aggregate at each point."""
         places, counts = self.places(leaf.variables)
         ends = self.ends if leaf.scope == "final" else self.known
@@ -191,11 +182,11 @@ class Points:
             return pa.array(values, leaf_kind(leaf, self.table))
         except (pa.ArrowInvalid, OverflowError) as error:
             raise StreamError(
-                f"{place_text(leaf.span)}: a result beyond 64 bits",
+                f"{e.place_text(leaf.span)}: a result beyond 64 bits",
                 hint="CAST the column AS DOUBLE",
             ) from error
 
-    def _states(self, leaf: Fold, places: np.ndarray, counts: np.ndarray) -> list[Any]:
+    def _states(self, leaf: e.Fold, places: np.ndarray, counts: np.ndarray) -> list[Any]:
         """Return the states of an aggregate after each of its rows."""
         columns = [self._values(argument, places).__getitem__ for argument in leaf.arguments]
         fold = Running.of(leaf.function, columns, distinct=leaf.distinct)
@@ -206,9 +197,9 @@ class Points:
             states.extend(map(fold.add, range(begin, end)))
         return states
 
-    def _values(self, argument: Expression, places: np.ndarray) -> list[Any]:
+    def _values(self, argument: e.Expression, places: np.ndarray) -> list[Any]:
         """Return the value of an aggregate's argument at some steps."""
-        if isinstance(argument, Label):
+        if isinstance(argument, e.Label):
             return [self.names[label] for label in self.labels[places].tolist()]
         # Matches that overlap share rows.
         used, where = np.unique(self.at[places], return_inverse=True)
@@ -216,27 +207,27 @@ class Points:
         return [values[index] for index in where.tolist()]
 
 
-def measured(expression: Expression, points: Points) -> pa.Array:
+def measured(expression: e.Expression, points: Points) -> pa.Array:
     """Return an expression at each point; a plain column keeps its type."""
     rows, count = points.table, len(points.rows)
 
-    def leaf(part: Leaf) -> Any:
+    def leaf(part: e.Leaf) -> Any:
         match part:
-            case MatchNumber():
+            case e.MatchNumber():
                 return pa.array(points.numbers)
-            case RowValue():
+            case e.RowValue():
                 return points.row_values(part)
-            case Fold():
+            case e.Fold():
                 return points.fold_values(part)
 
-    if isinstance(expression, RowValue) and isinstance(expression.value, Here):
+    if isinstance(expression, e.RowValue) and isinstance(expression.value, e.Here):
         column = as_array(rows.table.column(expression.value.name), len(rows))
         return points.row_values(expression, column)
     value = as_array(evaluate(expression, leaf), count)
     if (
-        isinstance(expression, Fold)
+        isinstance(expression, e.Fold)
         and FOLDS[expression.function].one_of_them
-        and isinstance(value_of := expression.arguments[0], Here)
+        and isinstance(value_of := expression.arguments[0], e.Here)
     ):
         kind = rows.table.schema.field(value_of.name).type
         return value if pa.types.is_dictionary(kind) else value.cast(kind)

@@ -24,16 +24,7 @@ from typing import assert_never
 import numpy as np
 
 from cepkit.errors import PatternError
-from cepkit.rowpattern.nodes import (
-    Alternation,
-    Anchor,
-    Concatenation,
-    Exclusion,
-    Permutation,
-    Repetition,
-    RowPattern,
-    Variable,
-)
+from cepkit.rowpattern import nodes as n
 
 ACCEPT, FAIL, ROW, CHOICE, START, END = range(6)
 _MOST_INSTRUCTIONS = 20_000
@@ -45,7 +36,6 @@ class Instructions:
     """Instructions; a choice and an anchor only continue at earlier instructions.
 
     Attributes:
-        kinds: The kind of each instruction.
         first: The next instruction.
         second: For a choice, the other next instruction.
         variables: For a row, the number of its variable.
@@ -111,47 +101,47 @@ class _Writer:
     def choice(self, first: int, second: int) -> int:
         return first if first == second else self.emit(CHOICE, first, second)
 
-    def add(self, part: RowPattern, to: _Next) -> int:
+    def add(self, part: n.RowPattern, to: _Next) -> int:
         """Emit the instructions of a part; return the first of them."""
         match part:
-            case Variable(name):
+            case n.Variable(name):
                 return self.emit(ROW, to.taken, variable=self.names[name])
-            case Anchor(at):
+            case n.Anchor(at):
                 return self.emit(START if at == "start" else END, to.empty)
-            case Exclusion(inner):
+            case n.Exclusion(inner):
                 outside, self.hidden = self.hidden, True
                 entry = self.add(inner, to)
                 self.hidden = outside
                 return entry
-            case Concatenation(parts):
+            case n.Concatenation(parts):
                 return self._sequence(parts, to)
-            case Alternation(parts):
+            case n.Alternation(parts):
                 entries = [self.add(one, to) for one in parts]
                 return reduce(
                     lambda rest, one: self.choice(one, rest), entries[-2::-1], entries[-1]
                 )
-            case Permutation(parts):
+            case n.Permutation(parts):
                 if len(parts) > _MOST_PERMUTED:
                     raise PatternError(
                         f"PERMUTE of {len(parts)} parts has {factorial(len(parts)):,} orders",
                         expected=f"at most {_MOST_PERMUTED} parts",
                         span=part.span,
                     )
-                orders = [Concatenation(order) for order in permutations(parts)]
-                return self.add(Alternation(tuple(orders)), to)
-            case Repetition():
+                orders = [n.Concatenation(order) for order in permutations(parts)]
+                return self.add(n.Alternation(tuple(orders)), to)
+            case n.Repetition():
                 return self._repetition(part, to)
             case _:
                 assert_never(part)
 
-    def _sequence(self, parts: tuple[RowPattern, ...], to: _Next) -> int:
+    def _sequence(self, parts: tuple[n.RowPattern, ...], to: _Next) -> int:
         for part in reversed(parts):
             taken = self.add(part, _Next(to.taken, to.taken))
             same = to.empty == to.taken or not may_be_empty(part)
             to = _Next(taken if same else self.add(part, to), taken)
         return to.empty
 
-    def _repetition(self, loop: Repetition, to: _Next) -> int:
+    def _repetition(self, loop: n.Repetition, to: _Next) -> int:
         if loop.most is not None:
             leave = to
             for _ in range(loop.most - loop.least):
@@ -170,11 +160,10 @@ class _Writer:
             last = self._both(loop.part, to, _Next(more, more))
         return self._sequence((loop.part,) * (loop.least - 1), last)
 
-    def _both(self, part: RowPattern, empty: _Next, taken: _Next) -> _Next:
+    def _both(self, part: n.RowPattern, empty: _Next, taken: _Next) -> _Next:
         """Emit a part for both kinds of paths to it.
 
         Args:
-            part: The part.
             empty: The next instruction if the part takes no row.
             taken: The next instruction if it takes one.
         """
@@ -183,35 +172,31 @@ class _Writer:
             return _Next(entry, entry)
         return _Next(self.add(part, _Next(empty.empty, taken.taken)), entry)
 
-    def _choose(self, loop: Repetition, again: int, leave: int) -> int:
+    def _choose(self, loop: n.Repetition, again: int, leave: int) -> int:
         return self.choice(again, leave) if loop.greedy else self.choice(leave, again)
 
 
-def may_be_empty(part: RowPattern) -> bool:
+def may_be_empty(part: n.RowPattern) -> bool:
     """Return whether a part can match no row."""
     match part:
-        case Variable():
+        case n.Variable():
             return False
-        case Anchor():
+        case n.Anchor():
             return True
-        case Concatenation(parts) | Permutation(parts):
+        case n.Concatenation(parts) | n.Permutation(parts):
             return all(map(may_be_empty, parts))
-        case Alternation(parts):
+        case n.Alternation(parts):
             return any(map(may_be_empty, parts))
-        case Repetition(inner, least):
+        case n.Repetition(inner, least):
             return not least or may_be_empty(inner)
-        case Exclusion(inner):
+        case n.Exclusion(inner):
             return may_be_empty(inner)
         case _:
             assert_never(part)
 
 
-def compile_pattern(pattern: RowPattern, variables: tuple[str, ...]) -> Instructions:
+def compile_pattern(pattern: n.RowPattern, variables: tuple[str, ...]) -> Instructions:
     """Return the instructions of a pattern.
-
-    Args:
-        pattern: The pattern.
-        variables: The variables by their numbers.
 
     Raises:
         PatternError: There are too many instructions.

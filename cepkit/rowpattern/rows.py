@@ -24,7 +24,6 @@ class PartitionedRows:
     Attributes:
         table: The table, sorted by partition and order.
         bounds: The first row of each partition, and the number of rows.
-        partitions: The partition of each row.
     """
 
     table: pa.Table

@@ -9,23 +9,9 @@ from typing import Any, Literal
 from lark import Token, v_args
 
 from cepkit.errors import PatternError, Span
+from cepkit.rowpattern import nodes as n
 from cepkit.rowpattern.expression_builder import ExpressionBuilder, Word
 from cepkit.rowpattern.expressions import Column, Constant, Expression, place_text
-from cepkit.rowpattern.nodes import (
-    Alternation,
-    Anchor,
-    Concatenation,
-    Exclusion,
-    Key,
-    Named,
-    OutputRows,
-    Permutation,
-    Repetition,
-    RowPattern,
-    RowQuery,
-    Skip,
-    Variable,
-)
 
 Clause = tuple[str, Any, Span]
 
@@ -36,7 +22,7 @@ class QueryBuilder(ExpressionBuilder):
 
     # The query
 
-    def query(self, meta: Any, parts: list[Any]) -> RowQuery:
+    def query(self, meta: Any, parts: list[Any]) -> n.RowQuery:
         (selected, table), rest = parts[:2], parts[2:]
         clauses: dict[str, Any] = {}
         spans: dict[str, Span] = {}
@@ -53,20 +39,20 @@ class QueryBuilder(ExpressionBuilder):
                 expected="PATTERN (...), as in PATTERN (A B+) DEFINE B AS price > PREV(price)",
                 span=self._span(meta),
             )
-        return RowQuery(self._text, table, selected=selected, span=spans["pattern"], **clauses)
+        return n.RowQuery(self._text, table, selected=selected, span=spans["pattern"], **clauses)
 
     def everything(self, _: Any, __: list[Token]) -> None:
         return None
 
-    def selection(self, _: Any, parts: list[Named]) -> tuple[Named, ...]:
+    def selection(self, _: Any, parts: list[n.Named]) -> tuple[n.Named, ...]:
         return tuple(parts)
 
-    def output(self, meta: Any, parts: list[Any]) -> Named:
+    def output(self, meta: Any, parts: list[Any]) -> n.Named:
         span = self._span(meta)
         if len(parts) == 2:
-            return Named(str(parts[1]), parts[0], span)
+            return n.Named(str(parts[1]), parts[0], span)
         name = parts[0].name if isinstance(parts[0], Column) else place_text(span)
-        return Named(name, parts[0], span)
+        return n.Named(name, parts[0], span)
 
     def table(self, _: Any, parts: list[Word]) -> str:
         return ".".join(parts)
@@ -88,22 +74,22 @@ class QueryBuilder(ExpressionBuilder):
     def order_by(self, meta: Any, parts: list[Any]) -> Clause:
         return "order", parts[0], self._span(meta)
 
-    def measures(self, meta: Any, parts: list[Named]) -> Clause:
+    def measures(self, meta: Any, parts: list[n.Named]) -> Clause:
         return "measures", tuple(parts), self._span(meta)
 
     def one_row(self, meta: Any, _: list[Any]) -> Clause:
-        return "output", OutputRows(span=self._span(meta)), self._span(meta)
+        return "output", n.OutputRows(span=self._span(meta)), self._span(meta)
 
     def all_rows(self, meta: Any, parts: list[Token]) -> Clause:
         kind = parts[0].type if parts else "SHOW"
         span = self._span(meta)
-        return "output", OutputRows(True, kind != "OMIT", kind == "WITH", span), span
+        return "output", n.OutputRows(True, kind != "OMIT", kind == "WITH", span), span
 
-    def after_match(self, meta: Any, parts: list[Skip]) -> Clause:
+    def after_match(self, meta: Any, parts: list[n.Skip]) -> Clause:
         skip = parts[0]
-        return "skip", Skip(skip.to, skip.variable, self._span(meta)), self._span(meta)
+        return "skip", n.Skip(skip.to, skip.variable, self._span(meta)), self._span(meta)
 
-    def pattern(self, meta: Any, parts: list[RowPattern]) -> Clause:
+    def pattern(self, meta: Any, parts: list[n.RowPattern]) -> Clause:
         return "pattern", parts[0], self._span(meta)
 
     def within(self, meta: Any, parts: list[Constant]) -> Clause:
@@ -124,37 +110,37 @@ class QueryBuilder(ExpressionBuilder):
             names.add(name)
         return "defined", tuple(parts), self._span(meta)
 
-    def columns(self, _: Any, parts: list[Key]) -> tuple[Key, ...]:
+    def columns(self, _: Any, parts: list[n.Key]) -> tuple[n.Key, ...]:
         return tuple(parts)
 
     keys = columns
 
-    def column(self, meta: Any, parts: list[Word]) -> Key:
+    def column(self, meta: Any, parts: list[Word]) -> n.Key:
         span = self._span(meta)
-        return Key(Column(None, str(parts[0]), span), span=span)
+        return n.Key(Column(None, str(parts[0]), span), span=span)
 
-    def key(self, meta: Any, parts: list[Any]) -> Key:
+    def key(self, meta: Any, parts: list[Any]) -> n.Key:
         words = {part.type for part in parts if isinstance(part, Token)}
         nulls: Literal["first", "last"] | None = None
         if words & {"FIRST", "LAST"}:
             nulls = "first" if "FIRST" in words else "last"
-        return Key(parts[0], "DESC" in words, nulls, self._span(meta))
+        return n.Key(parts[0], "DESC" in words, nulls, self._span(meta))
 
-    def measure(self, meta: Any, parts: list[Any]) -> Named:
+    def measure(self, meta: Any, parts: list[Any]) -> n.Named:
         span = self._span(meta)
-        return Named(str(parts[1]) if len(parts) == 2 else place_text(span), parts[0], span)
+        return n.Named(str(parts[1]) if len(parts) == 2 else place_text(span), parts[0], span)
 
-    def past_last_row(self, _: Any, __: list[Any]) -> Skip:
-        return Skip()
+    def past_last_row(self, _: Any, __: list[Any]) -> n.Skip:
+        return n.Skip()
 
-    def to_next_row(self, _: Any, __: list[Any]) -> Skip:
-        return Skip("next row")
+    def to_next_row(self, _: Any, __: list[Any]) -> n.Skip:
+        return n.Skip("next row")
 
-    def to_first(self, _: Any, parts: list[Word]) -> Skip:
-        return Skip("first", parts[0].variable)
+    def to_first(self, _: Any, parts: list[Word]) -> n.Skip:
+        return n.Skip("first", parts[0].variable)
 
-    def to_last(self, _: Any, parts: list[Word]) -> Skip:
-        return Skip("last", parts[0].variable)
+    def to_last(self, _: Any, parts: list[Word]) -> n.Skip:
+        return n.Skip("last", parts[0].variable)
 
     def subset(self, _: Any, parts: list[Any]) -> tuple[str, tuple[str, ...]]:
         name, *members = [part.variable for part in parts if isinstance(part, Word)]
@@ -165,28 +151,28 @@ class QueryBuilder(ExpressionBuilder):
 
     # The row pattern
 
-    def variable(self, meta: Any, parts: list[Word]) -> Variable:
-        return Variable(parts[0].variable, self._span(meta))
+    def variable(self, meta: Any, parts: list[Word]) -> n.Variable:
+        return n.Variable(parts[0].variable, self._span(meta))
 
-    def nothing(self, meta: Any, _: list[Any]) -> Concatenation:
-        return Concatenation((), self._span(meta))
+    def nothing(self, meta: Any, _: list[Any]) -> n.Concatenation:
+        return n.Concatenation((), self._span(meta))
 
-    def concatenation(self, meta: Any, parts: list[RowPattern]) -> RowPattern:
-        return parts[0] if len(parts) == 1 else Concatenation(tuple(parts), self._span(meta))
+    def concatenation(self, meta: Any, parts: list[n.RowPattern]) -> n.RowPattern:
+        return parts[0] if len(parts) == 1 else n.Concatenation(tuple(parts), self._span(meta))
 
-    def alternation(self, meta: Any, parts: list[RowPattern]) -> Alternation:
-        return Alternation(tuple(parts), self._span(meta))
+    def alternation(self, meta: Any, parts: list[n.RowPattern]) -> n.Alternation:
+        return n.Alternation(tuple(parts), self._span(meta))
 
-    def permutation(self, meta: Any, parts: list[RowPattern]) -> Permutation:
-        return Permutation(tuple(parts), self._span(meta))
+    def permutation(self, meta: Any, parts: list[n.RowPattern]) -> n.Permutation:
+        return n.Permutation(tuple(parts), self._span(meta))
 
-    def exclusion(self, meta: Any, parts: list[RowPattern]) -> Exclusion:
-        return Exclusion(parts[0], self._span(meta))
+    def exclusion(self, meta: Any, parts: list[n.RowPattern]) -> n.Exclusion:
+        return n.Exclusion(parts[0], self._span(meta))
 
-    def anchor(self, meta: Any, parts: list[Token]) -> Anchor:
-        return Anchor("start" if parts[0] == "^" else "end", self._span(meta))
+    def anchor(self, meta: Any, parts: list[Token]) -> n.Anchor:
+        return n.Anchor("start" if parts[0] == "^" else "end", self._span(meta))
 
-    def repetition(self, meta: Any, parts: list[Any]) -> Repetition:
+    def repetition(self, meta: Any, parts: list[Any]) -> n.Repetition:
         part, (least, most, greedy) = parts
         span = self._span(meta)
         if most is not None and most < max(1, least):
@@ -195,7 +181,7 @@ class QueryBuilder(ExpressionBuilder):
                 expected="a range from the smaller to the larger number, at least 1",
                 span=span,
             )
-        return Repetition(part, least, most, greedy, span)
+        return n.Repetition(part, least, most, greedy, span)
 
     def any_number(self, _: Any, parts: list[Token]) -> tuple[int, int | None, bool]:
         return 0, None, not (parts and parts[-1] == "?")

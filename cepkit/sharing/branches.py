@@ -23,7 +23,6 @@ def with_shared_steps(plan: Plan, query: Query) -> Plan:
 
     Args:
         plan: The best plan of each branch by itself.
-        query: Its query.
     """
     branches, seconds = normal_form(query), seconds_expected(plan)
     if seconds is None or plan.statistics is None or seconds < _WORTH * len(branches):

@@ -35,7 +35,6 @@ def share_plans(
 
     Args:
         queries: The queries, by name; a list gets numbers as names.
-        statistics: The statistics of the stream, covering all queries.
         share: What plans may share. "prefix": orders that begin alike; "tree": subtrees;
             "none": nothing, each has its best order; "auto": prefixes, and subtrees if these
             promise to halve the work.
@@ -83,7 +82,6 @@ def plans_to_run(
     If a search would take longer than all the work, each query gets its own best plan.
 
     Args:
-        statistics: The statistics of the stream, covering all queries.
         share: As for `share_plans`, whose errors are raised too.
         closer: Takes the expected seconds of running the queries one by one and returns statistics
             that are measured more closely; None if that is not worth it.

@@ -99,7 +99,6 @@ class SharingComparison(Printed):
     """Searches for plans of several patterns, side by side.
 
     Attributes:
-        names: The names of the patterns.
         rows: One for each search and kind of plan.
         cost_model: The name of the cost model.
         refused: The searches that found no plans, and why.

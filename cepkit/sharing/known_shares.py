@@ -49,12 +49,7 @@ class KnownShares:
         return known
 
     def of(self, branch: Branch, statistics: Statistics) -> Statistics:
-        """Return the statistics of a weaker branch.
-
-        Args:
-            branch: The weaker branch.
-            statistics: The statistics of the branch that it is a part of.
-        """
+        """Return the statistics of a weaker branch."""
         events = {v: canonical_event(branch, v) for v in branch.variables}
         bare = without_filters(branch)
         sets = {

@@ -103,7 +103,6 @@ def demands(conditions: Iterable[Expression], variables: Collection[str]) -> Dem
     Args:
         conditions: Those of a branch, including implied equalities and its order
             (`order_demanded`).
-        variables: Its variables.
     """
     names = {variable: f"_{place}" for place, variable in enumerate(variables)}
     own = (c for c in conditions if variables_of(c) and variables_of(c) <= names.keys())

@@ -23,11 +23,7 @@ MOST_FOR_ORDERS, MOST_FOR_TREES = 10, 8
 
 
 class Local:
-    """The best plans of one branch at its own window.
-
-    Args:
-        size: The number of its variables.
-    """
+    """The best plans of one branch at its own window."""
 
     def __init__(self, size: int, prices: Prices) -> None:
         self.size = size

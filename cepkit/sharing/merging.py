@@ -23,7 +23,6 @@ def merges(graph: PlanGraph, form: Form, *, all_ways: bool = False) -> Iterator[
     """Yield the changes that share a sub-pattern among its holders: those of each window, and all.
 
     Args:
-        form: The sub-pattern.
         all_ways: Whether to try all its plans instead of just the best one.
     """
     prepared = graph.prepared
@@ -77,8 +76,6 @@ def with_part(
     """Return the best plan of a branch with a sub-pattern's plan as prefix or subtree.
 
     Args:
-        sharer: The branch.
-        occurrences: The places of the sub-pattern in the branch.
         part: The plan of the sub-pattern, over places of its form.
         keep: Whether to keep other shared subtrees of the branch's plan.
     """

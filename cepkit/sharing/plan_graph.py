@@ -121,10 +121,6 @@ class Held:
 class Prepared:
     """A workload with its prices, shared by all graphs and searches over it.
 
-    Args:
-        workload: The branches.
-        mode: Orders or trees.
-
     Attributes:
         trees: The trees of each sub-pattern in each pool that were examined, by their nodes; their
             leaves are places of the form.
@@ -223,8 +219,6 @@ class Prepared:
         """Yield the nodes of an order.
 
         Args:
-            sharer: The branch.
-            order: Its places.
             pool: With whom it shares.
             after: How many of them are bound before, the node that binds them, and the number that
                 tells its rows, once they are checked, from others.
@@ -326,12 +320,7 @@ def _new_texts(sharer: Sharer, sides: tuple[int, int], arrangement: Places) -> t
 
 
 class PlanGraph:
-    """The plans of some branches with equal nodes once, and their total cost.
-
-    Args:
-        prepared: The workload and its prices.
-        choices: Plans to begin with.
-    """
+    """The plans of some branches with equal nodes once, and their total cost."""
 
     def __init__(self, prepared: Prepared, choices: Changes | None = None) -> None:
         self.prepared = prepared

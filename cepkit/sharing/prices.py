@@ -44,9 +44,7 @@ class Prices:
     """The prices of a branch at one window.
 
     Args:
-        sharer: The branch.
         window: The window in units of its clock.
-        cost: The cost model.
         trees: Whether plans are trees: an order waits only for events, a tree for both sides.
 
     Attributes:

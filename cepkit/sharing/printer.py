@@ -30,7 +30,6 @@ class PrintedSharing:
         columns: The columns of `shared`, the last `figures` of them numbers.
         shared: The shared parts, a row each.
         plan_columns: The columns of `plans`.
-        plans: The plan of each query.
         figures: How many columns of `shared` are numbers.
     """
 

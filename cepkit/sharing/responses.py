@@ -29,8 +29,6 @@ def responses(graph: PlanGraph, sharer: Sharer, weaker: Sequence[int] = ()) -> l
     """Return for each pool the cheapest plans of a branch that is not in the graph.
 
     Args:
-        graph: The plans of the others.
-        sharer: The branch.
         weaker: The weaker sub-patterns that it may begin with: a plan for each, and one without.
     """
     pools = pools_of(graph.prepared, sharer)

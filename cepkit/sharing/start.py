@@ -53,7 +53,6 @@ def in_order(mode: Mode, units: Sequence[Tree]) -> Planned:
     """Return an order as a plan; if plans are trees, as one that leans left.
 
     Args:
-        mode: Orders or trees.
         units: Places; for trees they may be subtrees.
     """
     return cast("Planned", tuple(units) if mode == "order" else leaning_left(units))
@@ -65,14 +64,7 @@ def all_plans(mode: Mode, places: Places) -> Iterable[Planned]:
 
 
 def order_cost(prepared: Prepared, sharer: Sharer, order: Sequence[int], bound: int = 0) -> int:
-    """Return the cost of binding the variables of a branch in an order.
-
-    Args:
-        prepared: The workload with its prices.
-        sharer: The branch.
-        order: The variables.
-        bound: The variables bound before.
-    """
+    """Return the cost of binding the variables of a branch in an order."""
     total = 0
     prices = prepared.prices(sharer)
     for place in order:

@@ -35,7 +35,6 @@ class WeakerNode:
     """A sub-pattern with fewer conditions than some of its users.
 
     Attributes:
-        demanded: Its conditions.
         holders: The branches that may use its rows: each with its places and its own conditions.
     """
 

@@ -38,11 +38,6 @@ def local_part(
 ) -> tuple[Stream, tuple[str, ...]]:
     """Return the events of a Spark stream that an answer needs, as a local stream.
 
-    Args:
-        stream: Events in a Spark DataFrame.
-        events: The named events by variable; empty for any.
-        id: The column that names them.
-
     Returns:
         The events, and notes for the user.
 

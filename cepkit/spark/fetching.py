@@ -53,13 +53,6 @@ def fetched(
 ) -> Stream | None:
     """Return the part of a Spark stream that queries need as a local stream; None if it is large.
 
-    Args:
-        stream: Events in a Spark DataFrame.
-        queries: The patterns; none: all events are needed.
-        attributes: The columns that are read beside time and type.
-        where: Whether to fetch the events ("driver") or not ("workers").
-        output: Whether the columns of the output are needed as well.
-
     Raises:
         LimitError: They must be fetched but do not fit the free memory.
         StreamError: There is no such column, or Spark cannot hand it to Python; the session's
@@ -119,12 +112,6 @@ def _least(
     rows: Rows, types: Types, columns: pa.Schema, most: int
 ) -> tuple[pa.Table | float, Types]:
     """Return all rows if they fit, else those of some types, and the types of these.
-
-    Args:
-        rows: The rows.
-        types: The types that are needed.
-        columns: The columns of the table.
-        most: The bytes that fit.
 
     Returns:
         Instead of a table the bytes of the rows, if they do not fit.

@@ -17,7 +17,7 @@ from cepkit.rowpattern.run import Prepared, prepare
 from cepkit.rowpattern.translation import Translatable
 from cepkit.spark.cells.schemas import arrow_columns
 from cepkit.spark.passes.frame import ResultFrame
-from cepkit.stream.reading.plain import plain
+from cepkit.stream.reading.arrow import plain
 from cepkit.stream.sessions import check_session
 
 

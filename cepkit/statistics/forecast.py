@@ -77,7 +77,6 @@ def around(log_matches: float, relative_error: float) -> tuple[float, float]:
     """Return the 95 % interval of a number.
 
     Args:
-        log_matches: The natural logarithm of the number.
         relative_error: The standard error of the logarithm.
     """
     if math.isinf(log_matches) or not relative_error:

@@ -25,7 +25,6 @@ class KeyCounts:
     """The exact counts of a key: the values of one attribute, or of several together.
 
     Attributes:
-        attributes: The attributes of the key.
         events: The number of events with a key, of the types that the pattern compares by it.
         distinct: The number of different keys.
         most_frequent: The most frequent keys as texts with their numbers of events, in falling
@@ -81,7 +80,6 @@ def most_frequent(
     """Return the most frequent keys; among equally frequent ones the least values win.
 
     Args:
-        columns: The values of each key, one column an attribute.
         numbers: The events of each key; keys without events are left out.
     """
     rows = np.flatnonzero(numbers)

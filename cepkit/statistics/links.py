@@ -20,8 +20,8 @@ from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, written_branches
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
+from cepkit.stream.coded import value_codes
 from cepkit.stream.columns import Column, Kind
-from cepkit.stream.distinct import value_codes
 
 Codes = npt.NDArray[np.int64]
 
@@ -59,7 +59,6 @@ def links_of(branch: Branch, kinds: Mapping[str, Kind]) -> dict[frozenset[str], 
     """Return the links between the variables of a branch, also of those under NOT.
 
     Args:
-        branch: The branch.
         kinds: The kinds of the attributes that the conditions read. Values that need a conversion
             before a comparison, as a time and a text, make no key.
     """

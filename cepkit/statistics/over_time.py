@@ -128,7 +128,6 @@ class Buckets:
     Attributes:
         begin: The begin of the first, in microseconds.
         length: The length of each, in microseconds.
-        number: The number of stretches.
     """
 
     begin: int
@@ -137,13 +136,7 @@ class Buckets:
 
     @classmethod
     def of(cls, first: int, last: int, events: int) -> Buckets:
-        """Return the buckets of a stream, fewer for few events.
-
-        Args:
-            first: The time of the first event.
-            last: The time of the last event.
-            events: The number of events.
-        """
+        """Return the buckets of a stream, fewer for few events."""
         if first == last:
             return cls(first, _SECOND, 1)  # a single moment has no rate: count it as one second
         buckets = min(MOST_BUCKETS, max(1, events // _EVENTS_PER_BUCKET))

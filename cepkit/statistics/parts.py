@@ -34,7 +34,6 @@ class Details:
     Attributes:
         missing: The share of missing values of each attribute.
         over_time: The events in buckets of time.
-        keys: The counts of keys.
         by_frequency: For each link the share of pairs of events with equal keys.
         lateness: The events that came out of order.
     """
@@ -95,7 +94,6 @@ class StreamCounter:
     """Counts a stream for a pattern.
 
     Attributes:
-        query: The pattern.
         buckets: The buckets of time; None for an empty stream.
         links: The equalities between its variables.
         keys: The keys that they and PARTITION BY compare.
@@ -140,12 +138,7 @@ class StreamCounter:
     def representatives(
         self, columns: EventColumns, weighted: Weighted | None = None
     ) -> Iterator[tuple[int, Rows, Counts]]:
-        """Yield for each key its number, an event of each value and type, and how many there are.
-
-        Args:
-            columns: The events.
-            weighted: What they represent; None: each itself, by every key.
-        """
+        """Yield for each key its number, an event of each value and type, and their number."""
         for i, key in enumerate(self.keys):
             fitting = np.ones(len(columns), np.bool_) if weighted is None else weighted.key == i
             if not key.missing_agree:
@@ -160,7 +153,6 @@ class StreamCounter:
         """Count all events of some keys.
 
         Args:
-            columns: The events.
             weighted: What they represent; None: each itself, by every key.
         """
         keys = tuple(self._key(columns, i, weighted) for i in range(len(self.keys)))

@@ -15,8 +15,8 @@ from cepkit.pattern.canonical import PLACEHOLDER, CanonicalEvent
 from cepkit.pattern.evaluation.columns import Read, truth
 from cepkit.pattern.keys import partition_keys
 from cepkit.statistics.links import Link, link_codes
+from cepkit.stream.coded import value_codes
 from cepkit.stream.columns import Column, EventColumns
-from cepkit.stream.distinct import value_codes
 
 Held = npt.NDArray[np.bool_]
 Owned = tuple[int, int] | None
@@ -44,7 +44,6 @@ class ArrayCache:
         """Return the arrays of a key, computed if they are not in the cache.
 
         Args:
-            key: The key.
             make: The function that computes the arrays.
             named: The objects that the key identifies by `id`; the cache keeps them alive, so that
                 no other object gets the same id.

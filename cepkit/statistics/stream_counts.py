@@ -63,8 +63,6 @@ def count_stream(columns: EventColumns, query: Query, *, details: bool = True) -
     """Count a stream in memory.
 
     Args:
-        columns: The events, with the attributes of `attributes_read`.
-        query: The pattern.
         details: Whether to count more than plans need.
     """
     return count_beside(columns, query, lambda: None, details=details)[0]
@@ -76,8 +74,6 @@ def count_beside(
     """Count a stream in memory while something else is done with it.
 
     Args:
-        columns: The events, with the attributes of `attributes_read`.
-        query: The pattern.
         beside: Does the other thing.
         details: Whether to count more than plans need.
 

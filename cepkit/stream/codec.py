@@ -70,9 +70,7 @@ class _Part:
     """A field of a dataclass.
 
     Attributes:
-        name: Its name.
         key: Its key in JSON.
-        form: Its form.
         inline: Whether its own fields are merged into the object.
         absent: A tuple of its default value, if objects may leave the field out; else empty.
     """

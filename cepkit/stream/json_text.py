@@ -62,7 +62,6 @@ def parse_object(text: str, tag: str, *schemas: str) -> dict[str, Any]:
     """Return the object in a JSON text.
 
     Args:
-        text: The text.
         tag: The key that names the object's schema.
         schemas: The possible schemas.
 

@@ -80,13 +80,18 @@ def check_event_time(kind: pa.DataType, name: str) -> None:
 
 def as_microseconds(name: str, value: str | timedelta) -> int:
     """Return a duration in microseconds, rounded to milliseconds like Spark's."""
+    return -(-exact_microseconds(name, value) // 1_000) * 1_000
+
+
+def exact_microseconds(name: str, value: str | timedelta) -> int:
+    """Return a duration in microseconds."""
     if isinstance(value, timedelta):
         length = value // timedelta(microseconds=1)
     else:
         length = _read(name, value)
     if not 0 <= length <= _MOST:
         raise StreamError(f"{name}={shown(value)}", expected="0 seconds to 3650 days")
-    return -(-length // 1_000) * 1_000
+    return length
 
 
 def _read(name: str, text: str) -> int:

@@ -79,7 +79,6 @@ def read_text(
     """Return the text of a file in UTF-8.
 
     Args:
-        path: The file.
         most: The greatest number of bytes.
         kind: The error to raise.
         waits: Whether a pipe or a device, as `<(...)` in a shell, is allowed.

@@ -26,7 +26,6 @@ class Replay:
     """Files of events that come into a folder, in the order in which the events arrive.
 
     Attributes:
-        folder: The folder.
         files: The events of each file, in the order in which the files come.
         seconds: The time between two files.
         written: How many files have come.

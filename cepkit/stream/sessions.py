@@ -33,8 +33,6 @@ def run_job(frame: Any, action: Callable[[], Result], what: str) -> Result:
     """Run an action of a Spark DataFrame where an interrupt ends its jobs.
 
     Args:
-        frame: The DataFrame.
-        action: The action.
         what: The name of the work, as "fetching".
     """
     # Spark's part of cepkit stands above streams, and is loaded only where there is a DataFrame.

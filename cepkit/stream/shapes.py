@@ -82,9 +82,7 @@ def check_below(number: int | None, size: int, what: str, place: str) -> None:
 
     Args:
         number: The number; None is always valid.
-        size: The number of things.
         what: The name of the things: ``"events"``.
-        place: The place of the number.
 
     Raises:
         ShapeError: It is out of range.

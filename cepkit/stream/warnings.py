@@ -61,7 +61,6 @@ def warn_of_unit(name: str, times: npt.NDArray[np.int64], unit: str) -> None:
     """Warn of a unit by which all times are of another century, if they are.
 
     Args:
-        name: The time column.
         times: Some times in microseconds.
         unit: The unit of the numbers.
     """
@@ -95,7 +94,6 @@ def warn_of_nanoseconds(name: str, ties: int, rows: int) -> None:
     """Warn of times that differ by less than a microsecond, unless they are as rare as chance.
 
     Args:
-        name: The time column.
         ties: How many times are equal to the one before in microseconds alone.
         rows: How many times there are.
     """
@@ -180,13 +178,38 @@ def warn_of_no_window(expected: str, *patterns: object) -> None:
     )
 
 
+def warn_of_long_count(seconds: float, *patterns: object) -> None:
+    """Warn of a count that will take long.
+
+    Args:
+        seconds: The expected time.
+        patterns: The patterns; the first is named.
+    """
+    _warn(
+        f"counting takes some {max(1, round(seconds / 60)):,} minutes of one core, by the forecast;"
+        " ck.aggregate(..., error=0.02), with AGG COUNT in the pattern, estimates the number"
+        f"{_about(*patterns)}"
+    )
+
+
+def warn_of_wide_interval(error: float, *patterns: object) -> None:
+    """Warn of intervals that are wider than asked for.
+
+    Args:
+        error: The half width asked for.
+        patterns: The patterns; the first is named.
+    """
+    _warn(
+        f"some intervals are wider than error={error:g}, after as many walks as are made"
+        f"{_about(*patterns)}"
+    )
+
+
 def warn_of_short_window(absent: str, bound: str, window: str, *patterns: object) -> None:
     """Warn of a window that is shorter than the bound of a NOT.
 
     Args:
         absent: The NOT.
-        bound: Its bound.
-        window: The window.
         patterns: The patterns; the first is named.
     """
     _warn(

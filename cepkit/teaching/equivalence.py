@@ -72,14 +72,14 @@ class Equivalence(Printed):
     def __str__(self) -> str:
         if not self.differ:
             return self._title()
-        head, cells = self._cells()
+        head, cells = self.cells()
         table = text_table(head, cells, left=len(head))
         return "\n".join([self._title(), "", table, *self._more()])
 
     def _repr_html_(self) -> str:
         if not self.differ:
             return html_output(html_lines(self._title()))
-        head, cells = self._cells()
+        head, cells = self.cells()
         table = html_table(head, cells, left=len(head))
         return html_output(html_lines(self._title()), table, *map(html_lines, self._more()))
 
@@ -89,8 +89,8 @@ class Equivalence(Printed):
         count = len(self.to_pandas())
         return f"the patterns differ over {'this event' if count == 1 else f'these {count} events'}"
 
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
-        """Return the events, with a column of variables for each match of one pattern alone."""
+    def cells(self) -> tuple[list[str], list[list[str]]]:
+        """Return head and rows: the events, and a column for each match of one pattern alone."""
         frame = self.to_pandas()
         assert self.example is not None
         time = self.example.schema.time

@@ -43,7 +43,6 @@ class SmallEvent:
     """An event of a small stream.
 
     Attributes:
-        type: Its type.
         ts: Its time, in microseconds from the begin of the stream.
         values: Its attributes.
     """

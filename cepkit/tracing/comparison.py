@@ -33,7 +33,6 @@ class TraceComparison(Printed):
     """Two runs over the same events, side by side.
 
     Attributes:
-        names: The names of the runs.
         rows: The counters of the whole runs.
         same_matches: Whether they found the same matches within the common steps.
         first_difference: The first match that only one of them has, or has earlier.

@@ -126,7 +126,6 @@ class Row:
     """The changing counters of a START.
 
     Attributes:
-        number: Its number.
         snapshot: By the number of the START of the whole.
     """
 

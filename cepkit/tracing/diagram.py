@@ -26,7 +26,6 @@ class Node:
         id: Its number.
         branch: The branch of the pattern that it belongs to, from 0.
         label: Its name.
-        kind: Its kind.
         variables: The variables that its instances bind; for a tree NFA in the order of binding.
         patterns: With several patterns, those that use it.
         ends: With several patterns, those whose matches are there.

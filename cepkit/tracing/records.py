@@ -18,7 +18,6 @@ class Counts(NamedTuple):
             in scope.
         instances: Instances alive.
         stored: Events in the input buffers; an event stored for two variables counts twice.
-        created: Instances created.
         expired: Instances dropped because their window closed.
         forgotten: Events dropped from the buffers because the window had passed them.
     """
@@ -52,7 +51,6 @@ class TracedPattern:
     """One of several patterns that ran together.
 
     Attributes:
-        name: Its name.
         begin: Where it begins in the text of the trace.
         end: Where it ends there.
         variables: For each of its variables the names in the steps: a part common to several
@@ -93,7 +91,6 @@ class Totals:
     """The counters at the end of the whole run, and the most at any moment of it.
 
     Attributes:
-        counts: The counters at the end.
         peak_instances: The most instances alive at once.
         peak_stored: The most events stored at once.
         events: How many the stream has.

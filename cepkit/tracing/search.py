@@ -78,8 +78,6 @@ def fate(
     """Return the history of an instance.
 
     Args:
-        steps: Those of the trace.
-        words: Makes sentences of them.
         births: Where each instance came to be.
         variables: The variables of a match, in pattern order.
 
@@ -132,7 +130,6 @@ def find(
     """Return the operations of a trace that satisfy the criteria.
 
     Args:
-        steps: Those of the trace.
         words: Makes sentences of them.
         name: The operation; None, as for all below except `after`, if it does not matter.
         clause: A clause that they checked.

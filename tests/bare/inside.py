@@ -28,6 +28,7 @@ ROWS = """SELECT * FROM trades MATCH_RECOGNIZE (PARTITION BY ticker ORDER BY ts
 
 NEEDS = {"cepkit.spark": "spark", "cepkit.pattern.sql": "sql", "cepkit_widgets": "notebook"}
 ON_SPARK = ("get_session",)
+IN_NOTEBOOKS = ("studio",)
 
 
 def main() -> None:
@@ -118,13 +119,14 @@ def _run_python(source: Any, frame: Any) -> int:
     }
     others = {"CepkitError", "SparkOptions", "Statistics"}
     modules = {"adaptation", "builder", "costs", "planners", "sharing"}
-    assert {*verbs, *ON_SPARK} == set(ck.__all__) - others - modules
+    assert {*verbs, *ON_SPARK, *IN_NOTEBOOKS} == set(ck.__all__) - others - modules
     for verb in verbs.values():
         verb()
     for name in others | modules:
         getattr(ck, name)
     for name in ON_SPARK:
         _refused(lambda name=name: getattr(ck, name), "spark")
+    _refused(lambda: ck.studio(stream), "notebook")
     return len(verbs)
 
 
@@ -152,7 +154,7 @@ def _run_commands() -> int:
         ["sort", "trades.csv", "sorted.parquet", "--time", "ts"],
         ["completion", "bash"],
     ]
-    assert {line[0] for line in lines} == set(VERBS)
+    assert {line[0] for line in lines} == set(VERBS) - {"studio"}
     for line in lines:
         ran = _command(line)
         assert (ran.returncode, ran.stderr) == (0, ""), f"cepkit {' '.join(line)}: {ran.stderr}"
@@ -165,7 +167,10 @@ def _run_commands() -> int:
         ran = _command(line)
         hint = "error: pyspark is not installed\nHint: pip install 'cepkit[spark]'\n"
         assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", hint), (line, ran)
-    return len(lines) + len(spark)
+    ran = _command(["studio", "trades.csv", *events[2:]])
+    hint = "error: voila is not installed\nHint: pip install 'cepkit[studio]'\n"
+    assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", hint), ran
+    return len(lines) + len(spark) + 1
 
 
 def _command(arguments: list[str]) -> subprocess.CompletedProcess[str]:

@@ -261,7 +261,7 @@ def test_values_that_it_does_not_take_are_refused(name: str, method: str) -> Non
 
 
 @NAME
-def test_result_of_values_is_what_the_judge_says(name: str) -> None:
+def test_result_of_values_equals_the_judge(name: str) -> None:
     for column in (*WHOLE, *OTHERS):
         if column in KINDS["ordered"] and not takes_anything_ordered(name):
             continue
@@ -277,3 +277,34 @@ def test_prints_and_reads_again_with_a_line_of_help(name: str) -> None:
     assert parse(str(parse(text))) == parse(text)
     assert AGGREGATES[AGGREGATES[name].name] is AGGREGATES[name]
     assert AGGREGATES.help[name]
+
+
+OF_NUMBERS = (
+    "COUNT({0})", "SUM({0})", "AVG({0})", "MIN({0})", "MAX({0})", "VARIANCE({0})", "STDDEV({0})",
+    "MEDIAN({0})", "P95({0})", "P7({0})", "PERCENTILE({0}, 0.125)", "PERCENTILE({0}, 1)",
+)  # fmt: skip
+"""Aggregates of values that matches have; COUNT(DISTINCT ...) is of all kinds."""
+
+
+@pytest.mark.parametrize("column", [*WHOLE, *OTHERS])
+@pytest.mark.parametrize("of", STREAMS)
+def test_aggregates_of_values_of_matches_are_the_judges(of: str, column: str) -> None:
+    forms = OF_NUMBERS if column in KINDS["numbers"] else ("COUNT({0})", "MIN({0})", "MAX({0})")
+    for pattern in ("pair", "three", "single", "bounded set", "set", "choice"):
+        value = "max(b.{})" if "set" in pattern else "b.{}"
+        aggregates = [form.format(value.format(column)) for form in forms]
+        aggregates += ["COUNT", f"COUNT(DISTINCT {value.format(column)})", "COUNT(DISTINCT 1)"]
+        structure = PATTERNS[pattern]
+        if column in ("text", "truth") and "set" in pattern:
+            continue
+        for part in PARTS:
+            partition, group = (f" {part}", "") if part.startswith("PART") else ("", part)
+            text = f"PATTERN {structure % partition} AGG {', '.join(aggregates)} {group}"
+            asked = parse(text)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of an empty stream
+                table = ck.aggregate(stream(of), asked, emit="total").to_arrow()
+            expected_rows = rows_of(asked, as_judged(of), "total")
+            assert rows_in(table, asked, comparable) == Counter(
+                tuple(map(comparable, row)) for row in expected_rows
+            ), text

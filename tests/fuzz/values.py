@@ -64,6 +64,8 @@ def _calls() -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
             "rates": [1.0, 2.0], "cost": "work"}),
         "detect": (ck.detect, (stream, _PATTERN, ["a", "b", "c"]), {
             "limit": 3, "sets": "every", "spark": ck.SparkOptions(), "progress": False}),
+        "detect sample": (ck.detect, (stream, "PATTERN SEQ(A a, B b)"), {"sample": 3, "seed": 1}),
+        "detect clocks": (ck.detect, (stream, "PATTERN SEQ(A a, B b)"), {"clock_error": "1 s"}),
         "detect several": (ck.detect, (stream, {"p": _PATTERN, "q": _PATTERN}), {
             "share": "auto", "limit": 3, "sets": "every"}),
         "choose_plan several": (ck.choose_plan, ([_PATTERN], statistics, "greedy-merge"), {
@@ -72,6 +74,8 @@ def _calls() -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
             "share": "auto", "cost": "work", "progress": False}),
         "draw several": (ck.draw, ([_PATTERN, _PATTERN],), {}),
         "check_detectable": (t["query"].check_detectable, (stream,), {}),
+        "aggregate error": (ck.aggregate, (stream, "PATTERN SEQ(A a, B b) AGG COUNT"), {
+            "error": 0.2, "confidence": 0.9, "seed": 1}),
         "aggregate": (ck.aggregate, (stream, _COUNTED), {
             "method": "auto", "emit": "trigger", "functions": None, "share": "auto",
             "spark": ck.SparkOptions(), "progress": False}),
@@ -88,6 +92,7 @@ def _calls() -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
         "why_not": (ck.why_not, (stream, _PATTERN), {
             "plan": ["a", "b", "c"], "id": None, "violations": 1, "limit": 3,
             "bindings": {"a": 0}, "progress": False}),
+        "studio": (ck.studio, (stream, _PATTERN), {"events": 5}),
         "why_not named": (ck.why_not, (stream, _PATTERN), {"a": 0, "b": 1}),
         "SparkOptions": (ck.SparkOptions, (), {"slice_seconds": 1.0, "slice_events": 10,
             "route": "driver", "buckets": 2, "late": "count", "timeouts": True}),
@@ -189,7 +194,7 @@ def _shown(value: Any) -> str:
 def _try(verb: Any, arguments: list[Any], options: dict[str, Any]) -> None:
     result = verb(*arguments, **options)
     if verb is ck.detect:
-        for matches in result if hasattr(result, "counts") else (result,):
+        for matches in result if hasattr(result, "together") else (result,):
             matches.to_pandas()
     if isinstance(result, builder.Pattern):
         builder.as_query(result)

@@ -79,7 +79,7 @@ MACHINES = {
 @pytest.mark.parametrize("phrase", MACHINES)
 @given(events=EVENTS)
 @pytest.mark.filterwarnings("ignore:no event has the type")
-def test_text_finds_what_the_machine_finds(phrase, events):
+def test_text_and_machine_find_the_same(phrase, events):
     rows = [line for line in PAGE.read_text("utf-8").splitlines() if phrase in line]
     text = re.search(r"`(PATTERN [^`]*)`", rows[0])[1].replace(" PARTITION BY account", "")
     starts = [i for i, (kind, _) in enumerate(events) if kind == "A"]

@@ -34,7 +34,7 @@ from cepkit.planners.choose import choose_plan
 from cepkit.routes.functions import functions_of
 from cepkit.routes.sharing import Shared, SharingPlan, plan_sharing, shareable
 from cepkit.routes.ways import way_of
-from cepkit.spark.profile.rates import unknown_rates
+from cepkit.spark.profile.counting import unknown_rates
 from cepkit.spark.streaming.aggregate import prepare_aggregation
 from cepkit.spark.streaming.bucket import Bucket, Held
 from cepkit.spark.streaming.explanation import work_of_texts

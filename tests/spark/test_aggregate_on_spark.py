@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import warnings
 from collections import Counter
@@ -16,9 +17,11 @@ from hypothesis import strategies as st
 
 import cepkit as ck
 from cepkit.errors import LimitError, PatternError, UnsupportedError
+from cepkit.routes import of_values
 from cepkit.routes.functions import functions_of
 from cepkit.routes.ways import EMITS
 from cepkit.spark.aggregates.aggregate import aggregate
+from cepkit.spark.aggregates.of_values import aggregate_frame
 from cepkit.stream.stream import events
 from tests.aggregates import plain, rows_in
 from tests.properties.test_aggregation import ANYTHING, SEQUENCES, expected
@@ -252,6 +255,64 @@ def test_integers_beyond_64_bits_are_refused_by_name(spark):
     pattern = f"PATTERN SEQ({', '.join(f'{c} {c.lower()}' for c in 'ABCDEFGH')}) AGG COUNT"
     with pytest.raises(LimitError, match="'count' has an integer of 20 digits"):
         ck.aggregate(stream, pattern, emit="total").collect()
+
+
+VALUES = (
+    "PATTERN SEQ(A a, KL(B b){1,2}) WITHIN 9 s AGG COUNT, COUNT(a), AVG(max(b.ts) - a.ts),"
+    " STDDEV(a.x), MEDIAN(last(b.ts) - a.ts), P95(a.x + sum(b.x)), COUNT(DISTINCT a.word),"
+    " MAX(a.word), SUM(a.n * 2), MIN(a.ts), MEDIAN(a.n), AVG(a.nothing), VARIANCE(count(b)),"
+    " MEDIAN(a.day), SUM(a.day + a.day)"
+)
+
+
+@pytest.mark.parametrize("route", ["driver", "workers"])
+@pytest.mark.parametrize("more", ["", " GROUP BY k", " GROUP BY f HAVING P95(a.x + sum(b.x)) > 1"])
+def test_aggregates_of_values_of_matches_are_those_of_a_local_stream(spark, route, more):
+    random_ = random.Random(3)
+    frame = pd.DataFrame(
+        {
+            "ts": pd.to_datetime([i * 1.7 for i in range(160)], unit="s"),
+            "kind": random_.choices("AB", k=160),
+            "k": random_.choices("uv", k=160),
+            "f": random_.choices([1.5, -0.0, 0.0, None], k=160),
+            "x": random_.choices([0.5, None, -2.25, 7.125], k=160),
+            "n": random_.choices([1, 2**40, -3], k=160),
+            "word": random_.choices(["a", None, "é", "b"], k=160),
+            "day": pd.to_timedelta(random_.choices([1, -100_000, 7], k=160), unit="s"),
+            "nothing": [math.nan] * 160,
+        }
+    )
+    text = VALUES + more
+    stream = ck.events(spark.createDataFrame(frame), time="ts", type="kind")
+    options = ck.SparkOptions(route=route)
+    local = ck.aggregate(ck.events(frame, time="ts", type="kind"), text, emit="total")
+    # As `aggregate` does, with a route of its own.
+    query = ck.parse(text)
+    rows = of_values.returned(query, stream.schema)
+    matches = ck.detect(stream, rows.query, spark=options)
+    assert (matches.here is None) == (route == "workers")
+    result = aggregate_frame(matches, rows, query)
+    for found in (result.toArrow(), result.select("*").toArrow()):
+        assert rows_in(found, query) == rows_in(local.to_arrow(), query)
+    assert result.count() == len(local) > 0
+
+
+def test_sum_of_values_beyond_64_bits_is_refused(spark):
+    frame = pd.DataFrame({"ts": range(4), "kind": [*"AABB"], "n": [2**62] * 4})
+    stream = ck.events(spark.createDataFrame(frame), time="ts", type="kind", unit="s")
+    result = ck.aggregate(stream, "PATTERN SEQ(A a, B b) AGG SUM(b.n - 1 + 1)", emit="total")
+    for rows in (result, result.select("*")):
+        with pytest.raises(Exception, match="64 bits"):
+            rows.collect()
+
+
+def test_aggregates_of_values_over_a_streaming_frame_are_refused_by_name(spark, tmp_path):
+    spark.createDataFrame(clicks(9)).write.parquet(str(tmp_path / "in"))
+    frame = spark.readStream.schema(spark.read.parquet(str(tmp_path / "in")).schema)
+    stream = ck.events(frame.parquet(str(tmp_path / "in")), time="ts", type="kind", lateness="5 s")
+    with pytest.raises(UnsupportedError, match="no end") as caught:
+        ck.aggregate(stream, "PATTERN SEQ(A a, B b) WITHIN 9 s AGG MEDIAN(b.ts - a.ts)")
+    assert "RETURN b.ts - a.ts AS value" in str(caught.value)
 
 
 def test_wrong_aggregates_and_methods_are_refused_before_any_job(spark):

@@ -111,7 +111,7 @@ def test_a_plan_is_made_on_the_driver_from_a_sample(spark):
 
 @pytest.mark.parametrize("files", [False, True])
 def test_plan_cost_from_a_sample_is_near_the_local_one(spark, monkeypatch, tmp_path, files):
-    monkeypatch.setattr("cepkit.spark.profile.rates.SAMPLE", 1500)
+    monkeypatch.setattr("cepkit.spark.profile.counting.SAMPLE", 1500)
     frame = clicks(9000)
     queries = [query.replace(" WITHIN", " WHERE b.x > 12 WITHIN") for query in FUNNEL]
     local = ck.aggregate(ck.events(frame, **ROLES), queries, share="chop-connect").plan

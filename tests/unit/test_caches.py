@@ -92,7 +92,7 @@ def a_link_to_itself(place: Path) -> None:
         a_link_to_itself,
     ],
 )
-def test_what_is_no_file_is_neither_waited_for_nor_kept(
+def test_entry_that_is_no_file_is_neither_waited_for_nor_kept(
     folder: CacheFolder, put: Callable[[Path], None]
 ) -> None:
     folder.path.mkdir(parents=True)

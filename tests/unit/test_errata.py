@@ -58,7 +58,7 @@ def test_erratum_12_rates_are_by_the_minute() -> None:
     assert spread(rates, "1 second", 0.1) > 2
 
 
-def test_erratum_14_the_order_by_frequency_takes_sets_for_what_they_are() -> None:
+def test_erratum_14_order_by_frequency_counts_sets_as_sets() -> None:
     """By single events b would come first; its 2^10 sets in a window come last."""
     text = "PATTERN SEQ(A a, KL(B b), C c) WITHIN 10 s"
     known = Statistics.assumed({"a": 2.0, "b": 1.0, "c": 3.0})

@@ -106,7 +106,7 @@ def needs_extras(module: str) -> bool:
 
 
 @pytest.mark.parametrize("room", sorted(path.name for path in _PACKAGE.iterdir()))
-def test_no_module_outside_of_spark_imports_what_the_extras_bring(room: str) -> None:
+def test_no_module_outside_of_spark_imports_an_extra(room: str) -> None:
     files = (_PACKAGE / room).rglob("*.py") if (_PACKAGE / room).is_dir() else [_PACKAGE / room]
     importing = {
         f"{file.relative_to(_PACKAGE)} imports {module}"

@@ -22,7 +22,7 @@ def test_list_is_that_of_the_pages():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_what_a_beginner_writes_finds_another_number(page):
+def test_first_attempt_of_a_beginner_finds_another_number(page):
     assert page.matches > 0
     assert page.matches != page.others
 

@@ -203,7 +203,7 @@ def test_add_an_aggregate(project: Path, answers: Answers):
     assert by_method == [[2.5, 1.5]] * 3
     assert "midrange" in suite
     assert "AGG MIDRANGE(a.x)" in text
-    assert "STDDEV or MIDRANGE" in error
+    assert "STDDEV, MIDRANGE" in error
     assert "did you mean 'MIDRANGE'?" in error
     assert "Expected: numbers" in of_text
     assert in_set == 1

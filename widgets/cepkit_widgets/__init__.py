@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cepkit_widgets.player.state import PlayerState as PlayerState
     from cepkit_widgets.player.view import PlayerWidget as PlayerWidget
     from cepkit_widgets.strategy_comparison.view import StrategyComparison as StrategyComparison
+    from cepkit_widgets.studio.view import Studio as Studio
     from cepkit_widgets.watching import WatchWidget as WatchWidget
 
 _HOMES = {
@@ -33,6 +34,7 @@ _HOMES = {
     "PlayerState": "cepkit_widgets.player.state",
     "PlayerWidget": "cepkit_widgets.player.view",
     "StrategyComparison": "cepkit_widgets.strategy_comparison.view",
+    "Studio": "cepkit_widgets.studio.view",
     "WatchWidget": "cepkit_widgets.watching",
 }
 """An app is loaded on first use."""

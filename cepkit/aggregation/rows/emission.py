@@ -47,7 +47,6 @@ def finished(
     """Return the rows of the output from the results for each key.
 
     Args:
-        triggers: The operations that are triggers.
         new: The number of matches that each completes.
         tracks: The aggregates of its key then; for "new" and "total", of the matches it completes.
         expired: The START operations of moments of expiry.

@@ -123,7 +123,6 @@ def join_tracks(
     """Return the rows of all groups.
 
     Args:
-        triggers: The operations that are triggers.
         new: How many matches each completes.
         live: The aggregates of its key then.
         expired: The START operations of the expiries.
@@ -172,7 +171,6 @@ def _join(
     """Write the aggregates of groups at each row, and the change of each row; return their number.
 
     Args:
-        changes: Whether expiries make rows.
         live: The key's aggregates at each trigger.
         left: The key's aggregates after each expiry.
         nodes: A place for each node.

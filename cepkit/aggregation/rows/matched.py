@@ -98,8 +98,6 @@ def aggregate(
     """Return a row for each trigger, about the live matches.
 
     Args:
-        matched: The matches.
-        ts: The time of each event.
         function: The functions (`Together`), if values are elements.
         lanes: Where values are tracks.
         changes: Whether there are rows for expiries too.
@@ -149,16 +147,7 @@ def aggregate(
 def parts(
     matched: MatchRows, slots: Wide, ts: Wide, groups: Ints, function: Semiring, lanes: Lanes | None
 ) -> Moments:
-    """Return a row for each part of the matches.
-
-    Args:
-        matched: The matches.
-        slots: The part of each match.
-        ts: The time of each row.
-        groups: The group of each row.
-        function: As in `aggregate`.
-        lanes: As in `aggregate`.
-    """
+    """Return a row for each part of the matches."""
     size = len(ts)
     counts = np.zeros(size, dtype=np.int64)
     np.add.at(counts, slots, matched.numbers)

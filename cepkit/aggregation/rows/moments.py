@@ -22,7 +22,6 @@ class Moments:
 
     Attributes:
         ts: When, in microseconds.
-        groups: Of which group.
         triggers: Whether the cause of the row is a trigger; otherwise an expiry.
         new: The number of matches that the trigger completes; Python integers if they are long.
         values: The lanes, or an element of `Together`, for each row.

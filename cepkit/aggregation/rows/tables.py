@@ -27,7 +27,7 @@ from cepkit.stream.columns import Column, EventColumns
 from cepkit.stream.reading.arrow import integers
 from cepkit.stream.schema import Schema, time_zone
 
-_COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
+COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt, "<=": operator.le, "=": operator.eq,
     "!=": operator.ne, ">=": operator.ge, ">": operator.gt,
 }  # fmt: skip
@@ -64,11 +64,7 @@ def columns_of(
     """Return the columns of the output.
 
     Args:
-        moments: Its rows.
-        functions: The functions of the columns of aggregates, by name.
-        schema: How its source is read.
         query: The columns that groups agree on, and the thresholds of the rows.
-        group_rows: An event of each group.
     """
     result: dict[str, Values] = {}
     if emit != "total":
@@ -107,7 +103,7 @@ def kept(rows: dict[str, Values], having: Sequence[Comparison]) -> dict[str, Val
     for threshold in having:
         assert isinstance(threshold.left, Aggregate)
         assert isinstance(threshold.right, Literal)
-        compare, number = _COMPARED[threshold.operator], threshold.right.value
+        compare, number = COMPARED[threshold.operator], threshold.right.value
         values = rows[column_of(threshold.left)]
         # Python compares integers of any size with floats exactly.
         listed = values if isinstance(values, list) else values.to_pylist()
@@ -161,7 +157,6 @@ def typed(results: list[Any], function: Function, columns: EventColumns, schema:
     Args:
         results: Python's values, None for missing ones.
         columns: The stream, which may be empty.
-        schema: How its source is read.
     """
     if not isinstance(function, OfValues):
         return whole_numbers(results)

@@ -1,4 +1,9 @@
-"""Totals of each group: the aggregates of all its matches."""
+"""Totals of each group: the aggregates of all its matches.
+
+Compiled loops return lanes of numbers. Those of parts of a stream become elements, which hold the
+same values in a form that `Together.plus` can merge across parts, even if their dictionaries of
+texts differ.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +14,84 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepkit.aggregation.kernels.records import Tracks
+from cepkit.aggregation.kernels.records import NOTHING, Tracks
 from cepkit.aggregation.rows.matched import add_to
 from cepkit.aggregation.rows.moments import Moments
-from cepkit.aggregation.rows.partial import summed
 from cepkit.aggregation.rows.tables import Values, kept, typed
-from cepkit.aggregation.semirings.functions import Element, Function
-from cepkit.aggregation.semirings.lanes import Lanes, tracks_for
+from cepkit.aggregation.semirings.functions import Count, Element, Function
+from cepkit.aggregation.semirings.lanes import SAFE, Lanes, Outcome, decoded, moved, tracks_for
 from cepkit.aggregation.sequence.elements import Together
+from cepkit.pattern.aggregates.contract import EXTREMES, Accumulator
 from cepkit.pattern.conditions import Comparison
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.schema import Schema
+
+Wide = npt.NDArray[np.int64]
+
+
+def elements_of(moments: Moments) -> list[Element]:
+    """Return the aggregates of each row as an element of `Together`."""
+    if not isinstance(moments.values, Tracks):
+        return list(moments.values)
+    assert moments.lanes is not None
+    columns = [_of_lanes(outcome, moments.values) for outcome in moments.lanes.outcomes]
+    return list(zip(moments.values.counts.tolist(), *columns, strict=True))
+
+
+def summed(moments: Moments, together: Together) -> dict[int, Element]:
+    """Return for each group the element of all its rows together.
+
+    Args:
+        moments: Rows about disjoint sets of matches.
+    """
+    values = moments.values
+    groups, at = np.unique(moments.groups, return_inverse=True)
+    if isinstance(values, Tracks) and _fit(values):
+        assert moments.lanes is not None
+        sums = tracks_for(moments.lanes, len(groups))
+        add_to(sums, at, values)
+        nothing = np.zeros(len(groups), np.int64)
+        elements = elements_of(Moments(nothing, groups, nothing == 1, nothing, sums, moments.lanes))
+        return dict(zip(groups.tolist(), elements, strict=True))
+    by_group: dict[int, Element] = {}
+    for group, element in zip(moments.groups.tolist(), elements_of(moments), strict=True):
+        known = by_group.get(group)
+        by_group[group] = element if known is None else together.plus(known, element)
+    return by_group
+
+
+def _fit(values: Tracks) -> bool:
+    """Return whether 64 bits hold every sum of these integers."""
+    lanes = (values.counts, *values.ints)
+    return all(float(np.abs(lane.astype(np.float64)).sum()) < SAFE for lane in lanes)
+
+
+def _of_lanes(outcome: Outcome, tracks: Tracks) -> list[Element]:
+    counts: list[Element] = tracks.counts.tolist()
+    if isinstance(outcome.function, Count):
+        return counts
+    state = outcome.function.definition.state
+    number, held = outcome.held(tracks)
+    columns = [
+        _values(outcome, each, values) if each in EXTREMES else values.tolist()
+        for each, values in zip(state, held, strict=True)
+    ]
+    return [
+        (count, n, *moved(state, n, row, outcome.origin))
+        for count, n, *row in zip(counts, number.tolist(), *columns, strict=True)
+    ]
+
+
+def _values(outcome: Outcome, accumulator: Accumulator, coded: Wide) -> list[Any]:
+    """Return the values of a least lane, None for missing ones."""
+    none = coded >= NOTHING
+    values = decoded(outcome.column, accumulator, np.where(none, 0, coded))
+    if outcome.column is not None and outcome.column.kind == "boolean":
+        values = values.astype(np.bool_)
+    objects = values.astype(object)
+    objects[none] = None
+    listed: list[Any] = objects.tolist()
+    return listed
 
 
 def totals(
@@ -36,7 +108,6 @@ def totals(
     Args:
         groups: The group of each trigger.
         new: What each completes.
-        size: How many groups there are.
         grouped: Whether there is GROUP BY; without it there is always one row.
         whole: Whether to keep groups without a match.
     """
@@ -49,13 +120,7 @@ def totals(
 
 
 class GroupSums:
-    """The sums of matches of parts of a stream, for each group.
-
-    Args:
-        functions: The functions of the columns, by name.
-        group_by: The columns that groups agree on.
-        source: The columns of the stream.
-    """
+    """The sums of matches of parts of a stream, for each group."""
 
     def __init__(
         self, functions: Mapping[str, Function], group_by: Sequence[str], source: pa.Schema
@@ -106,8 +171,6 @@ class GroupSums:
 
         Args:
             nothing: The stream without events.
-            schema: How its source is read.
-            having: The thresholds of the rows.
         """
         rows: dict[str, Values] = dict(zip(self._groups.names, self.keys(), strict=True))
         for place, (name, function) in enumerate(self._functions.items(), 1):

@@ -158,7 +158,6 @@ def lanes_of(
 
     Args:
         positions: The position of each variable, counted from 1.
-        columns: The stream, with the attributes that are read.
         partial: Variables that may have no event, or several, in a match.
 
     Raises:

@@ -16,6 +16,7 @@ from itertools import combinations
 from typing import NoReturn, TypeAlias, assert_never
 
 from cepkit.errors import Span, UnsupportedError
+from cepkit.pattern import nodes as n
 from cepkit.pattern import requirements as req
 from cepkit.pattern.conditions import (
     AllOf,
@@ -26,19 +27,6 @@ from cepkit.pattern.conditions import (
     conjuncts,
     has_set_functions,
     variables_of,
-)
-from cepkit.pattern.nodes import (
-    And,
-    Event,
-    First,
-    Kleene,
-    Next,
-    Not,
-    Opt,
-    Or,
-    Seq,
-    Structure,
-    events_of,
 )
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import CountWindow, Strategy
@@ -68,8 +56,8 @@ class EventSequence:
         repeated: The variables of KL: any set of events takes the position.
     """
 
-    positive: tuple[Event, ...]
-    negated: tuple[tuple[int, Event], ...]
+    positive: tuple[n.Event, ...]
+    negated: tuple[tuple[int, n.Event], ...]
     filters: tuple[tuple[str, tuple[Expression, ...]], ...]
     constants: tuple[Expression, ...]
     keys: tuple[tuple[Member, ...], ...]
@@ -178,33 +166,37 @@ def _window_of(branch: Branch) -> int | None:
     return length
 
 
-def _check_sequence(structure: Structure) -> None:
+def _check_sequence(structure: n.Structure) -> None:
     began = False
-    last: Event | None = None  # must be absent after all events so far
+    last: n.Event | None = None  # must be absent after all events so far
     items = tuple(_items(structure))
     match items[:2]:
-        case Kleene(Event(variable)), (First(Event()) | Not(Event())) as beside:
-            name = events_of(beside)[0].variable
+        case n.Kleene(n.Event(variable)), (n.First(n.Event()) | n.Not(n.Event())) as beside:
+            name = n.events_of(beside)[0].variable
             _refuse(f"'{name}' depends on where the first set, '{variable}', ends", beside.span)
     for item in items:
         match item:
-            case Event() | First(Event()) | Kleene(Event(), 1, None, greedy=False, until=None):
+            case (
+                n.Event()
+                | n.First(n.Event())
+                | n.Kleene(n.Event(), 1, None, greedy=False, until=None)
+            ):
                 began, last = True, None
-            case Kleene(Event(variable), greedy=False, until=None):
+            case n.Kleene(n.Event(variable), greedy=False, until=None):
                 _refuse(f"only sets of any size are counted: '{variable}' is bounded", item.span)
-            case Next(Event(variable)) | Not(Next(Event(variable))):
+            case n.Next(n.Event(variable)) | n.Not(n.Next(n.Event(variable))):
                 _refuse(f"whether '{variable}' came next depends on all events", item.span)
-            case Not(Seq() | And()):
-                names = " and ".join(f"'{event.variable}'" for event in events_of(item))
+            case n.Not(n.Seq() | n.And()):
+                names = " and ".join(f"'{event.variable}'" for event in n.events_of(item))
                 _refuse(f"{names} must be absent together", item.span)
-            case Not(Event() as event) if not began:
+            case n.Not(n.Event() as event) if not began:
                 _refuse(f"'{event.variable}' must be absent before the first event", item.span)
-            case Not(Event() as event):
+            case n.Not(n.Event() as event):
                 last = last or event
-            case And() | Or():
-                name = "AND" if isinstance(item, And) else "OR"
+            case n.And() | n.Or():
+                name = "AND" if isinstance(item, n.And) else "OR"
                 _refuse(f"{name} is not a sequence", item.span)
-            case Opt():
+            case n.Opt():
                 _refuse("OPT leaves events out", item.span)
             case _:
                 _refuse("what is beside a set decides what is in it", item.span)
@@ -212,13 +204,13 @@ def _check_sequence(structure: Structure) -> None:
         _refuse(f"'{last.variable}' must be absent after the last event", last.span)
 
 
-def _items(structure: Structure) -> Iterable[Structure]:
-    if isinstance(structure, Seq):
+def _items(structure: n.Structure) -> Iterable[n.Structure]:
+    if isinstance(structure, n.Seq):
         for item in structure.items:
             yield from _items(item)
-    elif isinstance(structure, Not) and len(events_of(structure)) == 1:
-        (event,) = events_of(structure.item)  # SEQ(B b) is B b
-        yield structure if isinstance(structure.item, Next) else Not(event, structure.span)
+    elif isinstance(structure, n.Not) and len(n.events_of(structure)) == 1:
+        (event,) = n.events_of(structure.item)  # SEQ(B b) is B b
+        yield structure if isinstance(structure.item, n.Next) else n.Not(event, structure.span)
     else:
         yield structure
 

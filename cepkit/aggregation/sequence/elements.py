@@ -18,11 +18,7 @@ Method: TypeAlias = Literal["prefix-counters", "window-product"]
 
 
 class Together:
-    """Several functions combined into one, the number of matches first.
-
-    Args:
-        functions: The others.
-    """
+    """Several functions combined into one, the number of matches first."""
 
     def __init__(self, functions: Sequence[Function]) -> None:
         self.functions: tuple[Function, ...] = (Count(), *functions)
@@ -73,9 +69,7 @@ def reader(
     """Return a function for the element of an event at a position.
 
     Args:
-        together: The functions.
         variables: The variable of each position, from the first on.
-        columns: The stream, with the attributes that the functions read.
     """
     names = {attribute for _, attribute in together.reads if attribute is not None}
     values = {name: plain_values(columns.attributes[name]) for name in names}

@@ -20,8 +20,8 @@ from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.keys import dense_keys, partition_keys
 from cepkit.pattern.nodes import Event
+from cepkit.stream.coded import value_codes
 from cepkit.stream.columns import Column, EventColumns
-from cepkit.stream.distinct import value_codes
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
@@ -38,8 +38,6 @@ def in_order(
     """Return all operations in their order: the time, the code and the row of each.
 
     Args:
-        columns: The stream, with the attributes that filters read.
-        sequence: Says the filters.
         events: (code, event): those of one time are applied in this order.
         slots: Whether to return also which of `events` each operation stands for, as the last
             array.

@@ -108,12 +108,7 @@ class Operations(_Ordered):
 
 
 def operations_of(sequence: EventSequence, columns: EventColumns) -> Interleaved:
-    """Return the operations of the events.
-
-    Args:
-        sequence: The query.
-        columns: The stream, with the attributes that the sequence reads.
-    """
+    """Return the operations of the events."""
     # If no match is possible there are still triggers: of a sequence that never starts.
     possible = can_match(sequence)
     places = sequence.places
@@ -151,9 +146,6 @@ def operations_in(
     """Return the operations of some events, by key.
 
     Args:
-        sequence: Says filters and keys.
-        columns: The stream, with the attributes that they read.
-        length: Of the operations.
         events: (code, event): those of one time are applied in this order.
         triggers: Events with these codes stay even if they have no key.
 

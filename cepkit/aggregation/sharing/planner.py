@@ -78,8 +78,6 @@ def cost_of(forest: Forest, rates: Rates, lanes: Sequence[int] | None = None) ->
     """Return the cost of a forest.
 
     Args:
-        forest: The shared counters.
-        rates: The rates that the cost depends on.
         lanes: The number of lanes of each sequence; None for none. If several sequences use a node,
             the largest number counts, because equal lanes are carried once.
     """
@@ -139,7 +137,6 @@ def choose(
 
     Args:
         positions: The positions of each sequence, all of one cluster (`routes.sharing`).
-        rates: The rates that the cost depends on.
         share: The allowed way of sharing. "chop-connect" makes a cut if any sharing is possible.
         lanes: How many lanes each sequence has; None: none.
     """

@@ -49,8 +49,6 @@ def run(
     """Return the rows of each sequence.
 
     Args:
-        forest: The shared counters.
-        lanes: The lanes that each carries.
         operations: The operations of the events; their codes say which of `events` they are.
         lost: For each key whether it is the pseudo-key of events without a key.
         events: The node of each event of the forest, and whether it must be absent after it.

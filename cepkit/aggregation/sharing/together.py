@@ -44,12 +44,7 @@ def kinds_of(sequences: Sequence[EventSequence]) -> set[Spec]:
 
 
 def rates_of(sequences: Sequence[EventSequence], columns: EventColumns) -> Rates:
-    """Return the rates of all kinds of events in a stream.
-
-    Args:
-        sequences: Of one cluster.
-        columns: The stream, with the attributes that they read.
-    """
+    """Return the rates of all kinds of events in a stream."""
     span = float(columns.ts[-1] - columns.ts[0]) / 1e6 if len(columns) else 0.0
     numbers = np.bincount(columns.types, minlength=len(columns.type_names)).tolist()
     of_type = dict(zip(columns.type_names, numbers, strict=True))
@@ -92,10 +87,7 @@ def aggregate(
     """Return the rows of each sequence, and the operations with the groups.
 
     Args:
-        forest: The shared counters.
-        sequences: Sequences of one cluster.
         functions: The aggregates of each; `can_share` must accept them.
-        columns: The stream, with the attributes that they read.
 
     Returns:
         None if an integer might exceed 64 bits.

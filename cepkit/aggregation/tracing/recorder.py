@@ -31,7 +31,6 @@ def pieces_of(sequence: EventSequence, pieces: Any) -> tuple[tuple[str, ...], ..
     """Return the variables of each piece.
 
     Args:
-        sequence: The query.
         pieces: The pieces that the user gives, valid or not; None for one piece.
 
     Raises:
@@ -63,8 +62,6 @@ def traced_events(
     """Return the events of a trace.
 
     Args:
-        sequence: The query.
-        columns: The stream, with the attributes that the query reads.
         rows: Which events, in stream order.
     """
     names = _event_names(sequence, columns)
@@ -139,7 +136,6 @@ def trace(
     """Return a trace of prefix counters over a stream.
 
     Args:
-        columns: The events, with the attributes that the query reads.
         query: A sequence; its aggregates are ignored, matches are counted.
         pieces: The variables of each piece; None for one.
 
@@ -211,8 +207,6 @@ class _Tracing:
         """Do all operations, a step each.
 
         Args:
-            order: The operations in time order.
-            keys: The key of each of them, in that order.
             numbers: For each operation its event's place among those of the trace.
         """
         operations = self._operations

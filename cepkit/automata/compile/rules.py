@@ -45,10 +45,7 @@ class Rules:
     """The demands of a branch on its events.
 
     Args:
-        branch: The branch.
-        clauses: The clauses of its query.
         names: The attributes of events, in the order of their values.
-        kinds: The kind of each attribute.
         ascending: Whether the clock of the window never goes back in stream order.
         called: The names of variables in traces that differ from their own.
         taken: Sets of variables that other branches bind for this one.
@@ -150,12 +147,7 @@ class Rules:
         return self.mask(self.branch.after(self.variables[slot]))
 
     def stage(self, bound: int, slot: int) -> Stage:
-        """Return the demands on the event at `slot`; sets among `bound` have ended.
-
-        Args:
-            bound: The variables that are bound.
-            slot: The place of one that is not.
-        """
+        """Return the demands on the event at `slot`; sets among `bound` have ended."""
         stage = self._stages.get((bound, slot))
         if stage is None:
             stage = self._stages[bound, slot] = self._stage(bound, slot)

@@ -8,15 +8,7 @@ from typing import Any, TypeAlias
 
 from cepkit.automata.events import Binding, Event
 from cepkit.automata.scalars import Layout, value
-from cepkit.pattern.conditions import (
-    Aggregate,
-    Attribute,
-    Call,
-    Expression,
-    Literal,
-    distance_of,
-    set_of_members,
-)
+from cepkit.pattern import conditions as c
 from cepkit.pattern.evaluation.closures import History
 from cepkit.pattern.printer import expression_text
 from cepkit.printing import time_text
@@ -27,12 +19,12 @@ Shown: TypeAlias = Callable[[Binding], str]
 _MOST_MEMBERS = 3
 
 
-def shown(condition: Expression, layout: Layout) -> Shown:
+def shown(condition: c.Expression, layout: Layout) -> Shown:
     """Return a function that writes `condition` with the values of a binding.
 
     Of a set it shows the last members; for a condition between members, only the last one.
     """
-    single = set_of_members(condition)
+    single = c.set_of_members(condition)
     without_sets = replace(layout, sets=frozenset())
 
     def text(binding: Binding) -> str:
@@ -43,7 +35,7 @@ def shown(condition: Expression, layout: Layout) -> Shown:
 
 def _filled(part: Any, layout: Layout, whole: Layout, binding: Binding, single: str | None) -> Any:
     match part:
-        case Attribute(variable, name):
+        case c.Attribute(variable, name):
             place: Any = binding[layout.slots[variable]]
             index = layout.attributes[name]
             if variable == single:
@@ -54,18 +46,20 @@ def _filled(part: Any, layout: Layout, whole: Layout, binding: Binding, single: 
             more = "…, " if len(place) > _MOST_MEMBERS else ""
             listed = more + ", ".join(texts)
             return _raw(texts[0] if len(place) == 1 else f"[{listed}]")
-        case Aggregate(function, str(variable)) if distance_of(function) >= len(
+        case c.Aggregate(function, str(variable)) if c.distance_of(function) >= len(
             _members(binding, layout, variable)
         ):
-            return Literal(None)
-        case Aggregate(_, _, attribute):
+            return c.Literal(None)
+        case c.Aggregate(_, _, attribute):
             kind = "integer" if attribute is None else layout.kinds[attribute]
             return _raw(_plain(value(part, whole)(binding), kind))
-        case Call("corr", (Attribute(left), Attribute(right))) if not {left, right} & layout.sets:
+        case c.Call("corr", (c.Attribute(left), c.Attribute(right))) if (
+            not {left, right} & layout.sets
+        ):
             return _raw(_plain(value(part, whole)(binding), "float"))
         case tuple():
             return tuple(_filled(item, layout, whole, binding, single) for item in part)
-        case Literal():
+        case c.Literal():
             return part
         case _ if is_dataclass(part) and not isinstance(part, type):
             inner = {
@@ -93,10 +87,10 @@ class _Raw(float):
         return self.text
 
 
-def _raw(text: str) -> Literal:
+def _raw(text: str) -> c.Literal:
     number = _Raw()
     number.text = text
-    return Literal(number)
+    return c.Literal(number)
 
 
 def _plain(item: Any, kind: str) -> str:

@@ -53,7 +53,6 @@ class Clock:
     Args:
         limit: The greatest distance of two events of a match. None without a window, or where its
             clock may go back; then nothing expires before the stream ends.
-        journal: The journal for stored and dropped events.
     """
 
     def __init__(self, limit: int | None, journal: Journal) -> None:

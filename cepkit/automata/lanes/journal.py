@@ -33,7 +33,6 @@ class Instance:
 
     Attributes:
         number: Its number, in order of creation.
-        node: Its node.
         bound: The variables that it binds, as a mask.
         binding: Their events.
         low: The least clock of its events.

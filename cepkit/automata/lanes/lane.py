@@ -33,7 +33,6 @@ class Setting:
     Attributes:
         rules: The demands of its branch.
         branch: The number of its branch, from 0.
-        journal: The journal of the run.
         clock: The clock that expires instances and events.
         seen: The matches of all branches that can find the same ones; None if no other can.
     """

@@ -50,7 +50,6 @@ class Move:
         absences: The absences that the event decides.
         ends: The sets that end before it; they need their least number of members.
         node: The next state.
-        edge: The edge of the transition.
     """
 
     stage: Stage

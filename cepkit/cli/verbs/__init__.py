@@ -18,6 +18,7 @@ VERBS: Mapping[str, str] = MappingProxyType(
         "why-not": "explain why nothing matches, or why some events do not, and what comes closest",
         "calibrate": "count the matches for many values of a pattern's parameters",
         "simulate": "run the published mechanisms event by event, and count their operations",
+        "studio": "open one page for a pattern in a browser: its matches, plan and steps",
         "aggregate": "count and aggregate the matches of a pattern, often without finding them",
         "sort": "write events in the order of time, so that they need not fit into memory",
         "completion": "print a script that lets bash, zsh or fish complete these commands",

@@ -13,6 +13,7 @@ import cepkit as ck
 from cepkit.aggregation.rows.result import Aggregates
 from cepkit.cli.inputs import open_stream, read_patterns
 from cepkit.cli.options import (
+    count,
     durations_option,
     json_option,
     out_option,
@@ -53,6 +54,20 @@ def options(command: argparse.ArgumentParser) -> None:
         default="auto",
         help="default: %(default)s; all give the same rows",
     )
+    group.add_argument(
+        "--error",
+        type=float,
+        metavar="SHARE",
+        help="estimate the total from random walks, to within this share of it, as 0.02",
+    )
+    group.add_argument(
+        "--confidence",
+        type=float,
+        default=0.95,
+        metavar="SHARE",
+        help="of --error: how sure each interval is; default: %(default)s",
+    )
+    group.add_argument("--seed", type=count, default=0, metavar="N", help="of the walks of --error")
     output = command.add_argument_group("output")
     out_option(
         output,
@@ -71,7 +86,10 @@ def run(arguments: argparse.Namespace) -> None:
     begin = perf_counter()
 
     def work() -> tuple[Any, list[_Shown], int]:
-        result: Any = ck.aggregate(stream, query, method=arguments.method, emit=arguments.emit)
+        result: Any = ck.aggregate(
+            stream, query, method=arguments.method, emit=arguments.emit, error=arguments.error,
+            confidence=arguments.confidence, seed=arguments.seed,
+        )  # fmt: skip
         if target:
             rows = _together(result) if isinstance(query, dict) else _rows(result)
             return (

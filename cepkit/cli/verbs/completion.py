@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -51,6 +52,9 @@ def _options_of(parser: argparse.ArgumentParser) -> Iterator[Option]:
         if action.help == argparse.SUPPRESS:
             continue
         values = tuple(map(str, action.choices or ()))
+        # Values that a later check refuses, with a better error, stand where choices would.
+        listed = re.fullmatch(r"\{(.*)\}", str(action.metavar or ""))
+        values = tuple(listed[1].split(",")) if listed else values
         takes = action.nargs != 0 and bool(action.option_strings)
         line = " ".join((action.help or "").split())
         yield Option(tuple(action.option_strings), takes, values, line)

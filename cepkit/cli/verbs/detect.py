@@ -68,6 +68,11 @@ def options(command: argparse.ArgumentParser) -> None:
         " of the other events",
     )
     output.add_argument(
+        "--sample", type=opt.count, metavar="N", help="give N matches at random, of all"
+    )
+    output.add_argument("--seed", type=opt.count, default=0, metavar="N", help="of --sample")
+    opt.clock_option(output)
+    output.add_argument(
         "--explain",
         action="store_true",
         help="print the expected and the actual work of each step, over the whole stream",
@@ -93,8 +98,10 @@ def run(arguments: argparse.Namespace) -> None:
     query.check_detectable(stream)
     begin = perf_counter()
     matches: Any = ck.detect(
-        stream, query, plan_of(arguments, query, stream), limit=arguments.limit, sets=arguments.sets
-    )
+        stream, query, plan_of(arguments, query, stream), limit=arguments.limit,
+        sets=arguments.sets, clock_error=arguments.clock_error, sample=arguments.sample,
+        seed=arguments.seed,
+    )  # fmt: skip
     plan = matches.plan
 
     def work() -> tuple[list[dict[str, Any]], int]:
@@ -120,6 +127,8 @@ def run(arguments: argparse.Namespace) -> None:
                     all_of_them = "--sets maximal finds the largest sets alone"
                 say(f"... and {whole(number - len(rows))} more; {all_of_them}")
             say()
+        if arguments.clock_error is not None:
+            say("{certain:,} certain, {possible:,} possible".format(**matches.counts()))
         limited = " (stopped there: --limit)" if number == arguments.limit else ""
         where = f", written to {target}" if target else ""
         say(f"{count_text(number, 'match', 'matches')}{limited}{where} in {seconds(elapsed)}")

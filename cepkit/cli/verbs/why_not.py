@@ -43,6 +43,7 @@ def options(command: argparse.ArgumentParser) -> None:
         "--limit", type=opt.count, default=10, metavar="N", help="the most near misses; default: 10"
     )
     group.add_argument("--plan", metavar="ORDER", help='the order of the steps, as "c,b,a"')
+    opt.clock_option(group)
     output = command.add_argument_group("output")
     opt.out_option(output, "a .parquet or .csv file with a row for each near miss")
     opt.json_option(output, "the answer, the funnel and the near misses")
@@ -65,6 +66,7 @@ def run(arguments: argparse.Namespace) -> None:
             violations=arguments.violations,
             limit=arguments.limit,
             bindings=events,
+            clock_error=arguments.clock_error,
         )
 
     answer = run_with_progress(work, "looking", on_spark=arguments.spark)

@@ -75,11 +75,7 @@ class WeakStart:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A program that shares no further steps.
-
-    Attributes:
-        number: The number of the program.
-    """
+    """A program that shares no further steps."""
 
     number: int
 
@@ -201,10 +197,8 @@ def _nodes(
     """Yield the nodes that continue from the first steps that some programs have in common.
 
     Args:
-        programs: All programs.
         starts: The weaker steps that they may begin with.
         keys: The keys of their steps: equal steps have equal keys.
-        members: The programs that have the first steps in common.
         lengths: How many steps these are, and how many steps the rows come from.
         any_window: Whether windows may differ by any factor.
     """
@@ -245,7 +239,6 @@ def taking(
     """Return how a program continues from rows of its first steps that another program found.
 
     Args:
-        program: The program.
         start: The weaker steps that it begins with.
         length: How many steps the rows come from; if `start` has fewer, the rows are not weaker.
 

@@ -23,18 +23,7 @@ from dataclasses import dataclass, replace
 from typing import Literal as Words
 
 from cepkit.columnar.compile.demands import MOST_MEMBERS, Demands
-from cepkit.pattern.conditions import (
-    Aggregate,
-    AnyOf,
-    Attribute,
-    Comparison,
-    ComparisonOperator,
-    Expression,
-    IsNull,
-    Literal,
-    variables_of,
-    walk,
-)
+from cepkit.pattern import conditions as c
 from cepkit.pattern.nodes import Event
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.numbers import set_of_neighbours
@@ -95,23 +84,21 @@ class Parts:
         sets: About whole sets, or members of several.
     """
 
-    single: tuple[Expression, ...]
-    members: tuple[Expression, ...]
-    sets: tuple[Expression, ...]
+    single: tuple[c.Expression, ...]
+    members: tuple[c.Expression, ...]
+    sets: tuple[c.Expression, ...]
 
 
 def repeated_of(
     branch: Branch,
     demands: Demands,
     same: Sequence[Branch],
-    parts: Sequence[Expression],
+    parts: Sequence[c.Expression],
     begun: frozenset[str],
 ) -> tuple[Repeated, ...]:
     """Return the Kleene variables of a branch with the ends that must be bound.
 
     Args:
-        branch: The branch.
-        demands: Its demands.
         same: Earlier branches over the same positive variables: their absences count as well.
         parts: The conditions on the positive variables, as `rewrite.without_not` gives them.
         begun: The sets whose first member the plan binds in their place.
@@ -151,15 +138,15 @@ class _Ends:
         branch: Branch,
         demands: Demands,
         same: Sequence[Branch],
-        parts: Sequence[Expression],
+        parts: Sequence[c.Expression],
     ) -> None:
         self.first: set[str] = set()
         self.last: set[str] = set()
         repeated = [variable for variable, _, _ in branch.repeated]
         single = frozenset(branch.variables) - set(repeated)
         for part in parts:
-            for node in walk(part):
-                if isinstance(node, Aggregate) and node.variable is not None:
+            for node in c.walk(part):
+                if isinstance(node, c.Aggregate) and node.variable is not None:
                     if node.function == "first":
                         self.first.add(node.variable)
                     if node.function == "last":
@@ -216,7 +203,7 @@ def _is_until(event: Event) -> bool:
 
 
 def _bounds(
-    variable: str, parts: Iterable[Expression], minimum: int, maximum: int | None
+    variable: str, parts: Iterable[c.Expression], minimum: int, maximum: int | None
 ) -> tuple[int, int | None]:
     """Return the bounds on the size of a set, narrowed by the conditions on count(variable)."""
     most = math.inf if maximum is None else maximum
@@ -227,12 +214,16 @@ def _bounds(
     return min(minimum, MOST_MEMBERS), None if most >= MOST_MEMBERS else int(most)
 
 
-def _count_bound(variable: str, part: Expression) -> tuple[int, float] | None:
+def _count_bound(variable: str, part: c.Expression) -> tuple[int, float] | None:
     """Return the least and greatest size that a comparison of count(variable) allows."""
     match part:
-        case Comparison(operator, Aggregate("count", name, None), Literal(int() | float() as n)):
+        case c.Comparison(
+            operator, c.Aggregate("count", name, None), c.Literal(int() | float() as n)
+        ):
             pass
-        case Comparison(mirrored, Literal(int() | float() as n), Aggregate("count", name, None)):
+        case c.Comparison(
+            mirrored, c.Literal(int() | float() as n), c.Aggregate("count", name, None)
+        ):
             operator = MIRRORED[mirrored]
         case _:
             return None
@@ -253,20 +244,19 @@ def _count_bound(variable: str, part: Expression) -> tuple[int, float] | None:
             return None
 
 
-def deal(parts: Iterable[Expression], repeated: Sequence[Repeated]) -> Parts:
+def deal(parts: Iterable[c.Expression], repeated: Sequence[Repeated]) -> Parts:
     """Return the conditions, grouped by what they need.
 
     Args:
         parts: The conditions on the positive variables, as `rewrite.without_not` gives them.
-        repeated: The Kleene variables.
     """
-    single: list[Expression] = []
-    members: list[Expression] = []
-    sets: list[Expression] = []
+    single: list[c.Expression] = []
+    members: list[c.Expression] = []
+    sets: list[c.Expression] = []
     others = (p for p in parts if all(_count_bound(r.variable, p) is None for r in repeated))
     for part in (with_ends(p, repeated) for p in others):
         each = [r for r in repeated if r.variable in _read_of_members(part)]
-        set_variables = {node.variable for node in walk(part) if isinstance(node, Aggregate)}
+        set_variables = {node.variable for node in c.walk(part) if isinstance(node, c.Aggregate)}
         if set_variables or len(each) > 1:
             sets.append(part)
             # If the ends fail the condition, so does every set between them.
@@ -285,33 +275,33 @@ def deal(parts: Iterable[Expression], repeated: Sequence[Repeated]) -> Parts:
     return Parts(tuple(single), tuple(members), tuple(sets))
 
 
-def with_ends(part: Expression, repeated: Sequence[Repeated]) -> Expression:
+def with_ends(part: c.Expression, repeated: Sequence[Repeated]) -> c.Expression:
     """Return `part` with first(b.x) and last(b.x) as attributes of the ends of the set."""
     by_name = {r.variable: r for r in repeated}
 
-    def new(node: Attribute | Aggregate) -> Expression:
+    def new(node: c.Attribute | c.Aggregate) -> c.Expression:
         match node:
-            case Aggregate("first", str(variable), str(name), span) if variable in by_name:
+            case c.Aggregate("first", str(variable), str(name), span) if variable in by_name:
                 end = by_name[variable].first
-            case Aggregate("last", str(variable), str(name), span) if variable in by_name:
+            case c.Aggregate("last", str(variable), str(name), span) if variable in by_name:
                 end = by_name[variable].last
             case _:
                 return node
         assert end is not None
-        return Attribute(end, name, span)
+        return c.Attribute(end, name, span)
 
     return replaced(part, new)
 
 
-def _read_of_members(part: Expression) -> set[str]:
-    return {node.variable for node in walk(part) if isinstance(node, Attribute)}
+def _read_of_members(part: c.Expression) -> set[str]:
+    return {node.variable for node in c.walk(part) if isinstance(node, c.Attribute)}
 
 
-def _members_in(part: Expression, repeated: Sequence[Repeated]) -> bool:
-    return bool({r.variable for r in repeated} & variables_of(part))
+def _members_in(part: c.Expression, repeated: Sequence[Repeated]) -> bool:
+    return bool({r.variable for r in repeated} & c.variables_of(part))
 
 
-def _on_ends(part: Expression, each: Sequence[Repeated]) -> list[Expression]:
+def _on_ends(part: c.Expression, each: Sequence[Repeated]) -> list[c.Expression]:
     """Return the conditions on the ends of sets that follow from one on their members."""
     parts = [part]
     for r in each:
@@ -319,41 +309,41 @@ def _on_ends(part: Expression, each: Sequence[Repeated]) -> list[Expression]:
     return parts
 
 
-def _of(variable: str, other: str, part: Expression) -> Expression:
+def _of(variable: str, other: str, part: c.Expression) -> c.Expression:
     """Return a condition about another variable in place of `variable`."""
 
-    def new(node: Attribute | Aggregate) -> Expression:
+    def new(node: c.Attribute | c.Aggregate) -> c.Expression:
         return replace(node, variable=other) if node.variable == variable else node
 
     return replaced(part, new)
 
 
 def _of_members(
-    part: Expression, repeated: Sequence[Repeated]
-) -> tuple[Expression, list[Repeated]] | None:
+    part: c.Expression, repeated: Sequence[Repeated]
+) -> tuple[c.Expression, list[Repeated]] | None:
     """Return the condition on each member that a bound on min(b.x) or max(b.x) implies, if any.
 
     The bound must be about single events. min and max leave out a member whose attribute is
     missing, so it may stay.
     """
-    if not isinstance(part, Comparison):
+    if not isinstance(part, c.Comparison):
         return None
-    least: ComparisonOperator
+    least: c.ComparisonOperator
     for whole, other, operator in (
         (part.left, part.right, part.operator),
         (part.right, part.left, MIRRORED[part.operator]),
     ):
         match whole:
-            case Aggregate("max", str(variable), str(name)) if operator in ("<", "<=", "="):
+            case c.Aggregate("max", str(variable), str(name)) if operator in ("<", "<=", "="):
                 least = operator if operator != "=" else "<="
-            case Aggregate("min", str(variable), str(name)) if operator in (">", ">=", "="):
+            case c.Aggregate("min", str(variable), str(name)) if operator in (">", ">=", "="):
                 least = operator if operator != "=" else ">="
             case _:
                 continue
         if _members_in(other, repeated):
             continue
-        own = Attribute(variable, name)
-        implied = AnyOf((IsNull(own), Comparison(least, own, other, part.span)), part.span)
+        own = c.Attribute(variable, name)
+        implied = c.AnyOf((c.IsNull(own), c.Comparison(least, own, other, part.span)), part.span)
         return implied, [r for r in repeated if r.variable == variable]
     return None
 
@@ -365,13 +355,13 @@ class Cap:
     A sum is a cap only where no value is negative.
     """
 
-    function: Aggregate
-    limit: Expression
+    function: c.Aggregate
+    limit: c.Expression
 
 
-def cap_of(part: Expression, variable: str, repeated: Sequence[Repeated]) -> Cap | None:
+def cap_of(part: c.Expression, variable: str, repeated: Sequence[Repeated]) -> Cap | None:
     """Return the limit that `part` puts on the growth of a set; None if there is none."""
-    if not isinstance(part, Comparison):
+    if not isinstance(part, c.Comparison):
         return None
     for whole, limit, operator in (
         (part.left, part.right, part.operator),
@@ -380,19 +370,18 @@ def cap_of(part: Expression, variable: str, repeated: Sequence[Repeated]) -> Cap
         if operator not in ("<", "<=", "=") or _members_in(limit, repeated):
             continue
         match whole:
-            case Aggregate("sum" | "count", name, str()) if name == variable:
+            case c.Aggregate("sum" | "count", name, str()) if name == variable:
                 return Cap(whole, limit)
     return None
 
 
-def core_of(branch: Branch, repeated: Sequence[Repeated], parts: Sequence[Expression]) -> Branch:
+def core_of(branch: Branch, repeated: Sequence[Repeated], parts: Sequence[c.Expression]) -> Branch:
     """Return the branch of single events: Kleene variables are replaced by their ends.
 
     The order keeps the Kleene variables beside their ends, for the steps that list members.
 
     Args:
         branch: A branch of which `repeated` are the Kleene variables.
-        repeated: The Kleene variables.
         parts: The conditions that the new branch has.
     """
     images = {r.variable: r.images for r in repeated}

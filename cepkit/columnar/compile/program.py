@@ -191,7 +191,6 @@ class SetStep:
     The ends that are bound by themselves are members too and not listed.
 
     Attributes:
-        repeated: The Kleene variable.
         step: How one member is listed.
         shared: The ends that the step ignores: rows that differ only in them share one list, and
             each takes the part of it that lies between its ends.

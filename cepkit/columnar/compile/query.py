@@ -78,9 +78,6 @@ def compile_query(
     """Return the compiled query.
 
     Args:
-        query: The query.
-        plan: A plan for each of its branches.
-        sets: Which sets of Kleene variables make matches.
         late: For each branch its part that comes from a weaker node; empty: no branch has any.
 
     Raises:

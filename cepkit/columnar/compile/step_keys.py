@@ -58,7 +58,6 @@ def _step_keys(
     """Yield a key for each step, with the absences after it, up to one that cannot be shared.
 
     Args:
-        program: The program of the steps.
         steps: All steps of it, or of a subtree.
         absences: The absences that are checked after these.
         names: The numbered names of the variables that are bound before; those of the steps are

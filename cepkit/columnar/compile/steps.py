@@ -29,9 +29,6 @@ class Steps:
     """The steps of a plan for a branch.
 
     Args:
-        branch: The branch.
-        demands: Its demands.
-        plan: The plan.
         same: Earlier branches over the same variables.
         repeated: The Kleene variables.
         begun: Those whose first member is bound in the place of the set.
@@ -209,9 +206,6 @@ class Steps:
 
         Args:
             core: The single events with their order.
-            variable: The variable.
-            bound: The variables that are bound.
-            due: The conditions that are due then.
             classes: The numbers of the classes that link it to bound variables.
         """
         absent = self._is_negated(variable)

@@ -17,8 +17,6 @@ def weak_start(branch: Branch, program: Program, late: Late) -> WeakStart | None
     """Return the weaker steps that a program begins with; None if there are none.
 
     Args:
-        branch: The branch.
-        program: The program of the branch.
         late: The part of the branch that comes from a weaker node.
     """
     order = program.bound[: len(late.variables)]

@@ -206,8 +206,6 @@ def generate(
 
     Args:
         conditions: As `rewrite.without_not` gives them, all about `variable` and bound ones.
-        variable: The new variable.
-        candidates: Of all variables.
         bands: The number of bands that the loop checks first.
         counts: Whether it counts the pairs only.
     """
@@ -251,9 +249,7 @@ def _join(bands: int, bound: int = 0, new: int = 0, constants: int = 0, predicat
     """Return the source of a join.
 
     Args:
-        bands: How many bands it checks.
         bound: The number of operands on bound variables.
-        predicate: The source of the residual predicate.
     """
     names, fixed, moving, checks = _checks(bands, bound, new, constants, predicate)
     return "\n".join(

@@ -52,13 +52,7 @@ class Owners:
         return in_order and self.is_time
 
     def low(self, step: BoundStep, partials: Mapping[str, Ints], low: Ints) -> Ints:
-        """Return where the candidates begin that make rows the slice owns.
-
-        Args:
-            step: The last step.
-            partials: The partial matches.
-            low: Where their candidates begin.
-        """
+        """Return where the candidates begin that make rows the slice owns."""
         first = len(step.candidates)
         for variable in step.step.variables:
             if variable in self.times:

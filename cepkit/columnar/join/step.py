@@ -66,11 +66,7 @@ class _Loop:
 
 
 class Join:
-    """Joins partial matches with the candidates of further variables, on one slice.
-
-    Args:
-        candidates: Of all variables.
-    """
+    """Joins partial matches with the candidates of further variables, on one slice."""
 
     def __init__(self, candidates: Mapping[str, Candidates]) -> None:
         self._candidates = candidates
@@ -91,7 +87,6 @@ class Join:
 
         Args:
             counters: Examined candidates are added to them.
-            partials: A chunk of partial matches.
             owners: Leave out what the slice does not own, if they bound this step.
         """
         for _, _, parents, candidates in self.groups(bound, counters, partials, size, owners):
@@ -105,13 +100,7 @@ class Join:
         size: int,
         owners: Owners | None = None,
     ) -> int | None:
-        """Return how many pairs satisfy the conditions; None if only `pairs` can say.
-
-        Args:
-            counters: Examined candidates are added to them.
-            partials: A chunk of partial matches.
-            owners: As for `pairs`.
-        """
+        """Return how many pairs satisfy the conditions; None if only `pairs` can say."""
         step = bound.step
         if bound.ends or step.distinct or step.follows or step.precedes:
             return None
@@ -308,11 +297,7 @@ class Join:
         *,
         counts: bool = False,
     ) -> _Loop:
-        """Return the loop for a chunk, with the conditions left to check on its output.
-
-        Args:
-            counts: Whether it counts the pairs only.
-        """
+        """Return the loop for a chunk, with the conditions left to check on its output."""
         bands = [array for band in bound.bands for array in self._limits(band, partials, size)]
         generated = self._generate(bound, looked_at, counts=counts)
         if generated is None:

@@ -65,10 +65,6 @@ def numbers_of_sets(
     """Return the exact number of sets of each row.
 
     Args:
-        candidates: The candidates of all variables.
-        conditions: The conditions between neighbours.
-        variable: The Kleene variable.
-        chosen: The rows.
         lists: Their lists, members in stream order.
     """
     numbers = [0] * len(lists.begins)
@@ -140,7 +136,6 @@ def alike(others: Sequence[npt.NDArray[np.integer]], lists: Lists) -> Alike:
 
     Args:
         others: The other events that conditions read, for each row.
-        lists: The lists of the rows.
     """
     keys = (*others, lists.firsts, lists.begins)
     order = np.lexsort((lists.lasts, lists.ends, *keys))
@@ -216,8 +211,6 @@ def _add(
     """Add to each row of a group its number of sets, which follows from the ways to members.
 
     Args:
-        rows: The rows.
-        group: The number of the group.
         size: How many members a way has before its last one; -1: any number.
         led: int64[limbs, members], how many ways lead to each.
         used: How many of the limbs are not all zero.
@@ -276,7 +269,6 @@ def count_ways(lists: Lists, ways: Ways, rows: Alike, room: Longs, totals: Longs
     Args:
         lists: The longest list of each group.
         ways: Which member may follow which.
-        rows: The rows of the groups.
         room: int64[3, limbs, longest + 1], overwritten.
         totals: int64[rows, limbs], zeros: the output.
 

@@ -32,7 +32,6 @@ def check_number_of_sets(program: Program, number: int, most: int) -> None:
     """Refuse an enumeration that would never end, before it begins.
 
     Args:
-        program: The program of the branch.
         number: The number of its matches, or more if conditions on sets are not counted in.
         most: The most matches that there may be.
 
@@ -49,9 +48,7 @@ def too_many_sets(program: Program, what: str, most: int) -> LimitError:
     """Return the error for too many sets, with a hint at other calls.
 
     Args:
-        program: The program of the branch.
         what: The beginning of the message; the names of the Kleene variables follow.
-        most: The most sets that there may be.
     """
     names = " and ".join(f"'{step.variable}'" for step in program.listed)
     return LimitError(

@@ -22,7 +22,7 @@ from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Members
 from cepkit.columnar.slices.bound import BoundStep
 from cepkit.columnar.slices.counters import StepCounters
-from cepkit.stream.distinct import value_codes
+from cepkit.stream.coded import value_codes
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
@@ -175,8 +175,6 @@ class Listing:
     """Lists for each row the candidates of its Kleene variables.
 
     Args:
-        bound: The program and the slice.
-        join: Joins rows with candidates.
         counters: One for each Kleene variable; the work is added to them.
     """
 

@@ -17,16 +17,7 @@ from cepkit.columnar.join.step import Partials
 from cepkit.columnar.kleene.lists import Lists
 from cepkit.columnar.slices.candidates import Candidates
 from cepkit.compiling import compiled
-from cepkit.pattern.conditions import (
-    EARLIER,
-    Aggregate,
-    Attribute,
-    Expression,
-    distance_of,
-    of_neighbours,
-    variables_of,
-    walk,
-)
+from cepkit.pattern import conditions as c
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.rewrite import replaced
 from cepkit.stream.columns import Column
@@ -62,35 +53,37 @@ class Ways(NamedTuple):
 ANY_WAY = Ways(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_))
 
 
-def with_before(condition: Expression) -> Expression:
+def with_before(condition: c.Expression) -> c.Expression:
     """Return a condition with attributes of `BEFORE`, or of one further back, for `prev`."""
 
-    def new(node: Attribute | Aggregate) -> Expression:
-        if not isinstance(node, Aggregate) or node.function.startswith(EARLIER):
+    def new(node: c.Attribute | c.Aggregate) -> c.Expression:
+        if not isinstance(node, c.Aggregate) or node.function.startswith(c.EARLIER):
             return node
-        distance = distance_of(node.function)
+        distance = c.distance_of(node.function)
         if not distance or node.attribute is None:
             return node
-        return Attribute(f"{_BEFORE}{distance}", node.attribute, node.span)
+        return c.Attribute(f"{_BEFORE}{distance}", node.attribute, node.span)
 
     return replaced(condition, new)
 
 
-def members_before(condition: Expression) -> dict[str, int]:
+def members_before(condition: c.Expression) -> dict[str, int]:
     """Return how far back each variable is that `with_before` wrote into a condition."""
-    nodes = (node for node in walk(condition) if isinstance(node, Attribute))
+    nodes = (node for node in c.walk(condition) if isinstance(node, c.Attribute))
     names = {node.variable for node in nodes if node.variable.startswith(_BEFORE)}
     return {name: int(name.removeprefix(_BEFORE)) for name in names}
 
 
-def between_neighbours(conditions: Iterable[Expression], variable: str) -> tuple[Expression, ...]:
+def between_neighbours(
+    conditions: Iterable[c.Expression], variable: str
+) -> tuple[c.Expression, ...]:
     """Return those of some conditions that are between neighbouring members of a set."""
-    return tuple(condition for condition in conditions if of_neighbours(condition, variable))
+    return tuple(condition for condition in conditions if c.of_neighbours(condition, variable))
 
 
-def beside(conditions: Iterable[Expression], variable: str) -> list[str]:
+def beside(conditions: Iterable[c.Expression], variable: str) -> list[str]:
     """Return the other variables that conditions between the members of a set read."""
-    names = frozenset[str]().union(*map(variables_of, conditions))
+    names = frozenset[str]().union(*map(c.variables_of, conditions))
     return sorted(names - {variable})
 
 
@@ -118,7 +111,7 @@ def in_stream_order(lists: Lists) -> bool:
 
 def ways_of(
     candidates: Mapping[str, Candidates],
-    conditions: Sequence[Expression],
+    conditions: Sequence[c.Expression],
     variable: str,
     chosen: Partials,
     lists: Lists,
@@ -126,10 +119,6 @@ def ways_of(
     """Return which members of lists may follow which.
 
     Args:
-        candidates: The candidates of all variables.
-        conditions: The conditions between neighbours.
-        variable: The Kleene variable.
-        chosen: The rows.
         lists: Its lists, members in stream order.
     """
     sizes = lists.lengths.astype(np.int64)
@@ -172,7 +161,7 @@ def _members_of(lists: Lists) -> npt.NDArray[np.int64]:
 
 
 def _all_hold(
-    conditions: Sequence[Expression], read: Callable[[str, str], Column], size: int
+    conditions: Sequence[c.Expression], read: Callable[[str, str], Column], size: int
 ) -> Flags:
     mask = np.ones(size, dtype=np.bool_)
     for condition in conditions:

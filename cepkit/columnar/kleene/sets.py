@@ -67,14 +67,7 @@ class Offers:
 
 
 class Sets:
-    """The Kleene variables of a bound program on one slice.
-
-    Args:
-        bound: The program and the slice.
-        join: Joins rows with candidates.
-        counters: One for each Kleene variable; the work is added to them.
-        choice: Which sets are chosen.
-    """
+    """The Kleene variables of a bound program on one slice."""
 
     def __init__(
         self,
@@ -121,7 +114,6 @@ class Sets:
         """Yield the rows with their lists, choosing the sets that conditions are about.
 
         Args:
-            rows: As for `blocks`.
             tries: How many sets may be chosen for that.
             arrival: The arrival number of each event of the slice; None: that is their order.
 
@@ -164,7 +156,6 @@ class Sets:
         """Yield the rows that have any choice of sets, in no particular order.
 
         Args:
-            rows: As for `blocks`.
             tries: How many sets may be chosen for that, and how many of them at a time.
 
         Raises:

@@ -82,7 +82,6 @@ def subsets_of(
     """Yield all sets of all lists in blocks, and the list of each set.
 
     Args:
-        lists: The lists to choose from.
         caps: The limits that cut sets off.
         ways: Which member may follow which.
         falling: Whether sets come before their own subsets, and few are wanted.
@@ -110,13 +109,7 @@ def subsets_of(
 def caps_of(
     candidates: Mapping[str, Candidates], step: SetStep, chosen: Partials, lists: Lists
 ) -> Caps:
-    """Return the caps of a Kleene variable.
-
-    Args:
-        candidates: The candidates of all variables.
-        step: The step that lists its members.
-        chosen: The rows.
-    """
+    """Return the caps of a Kleene variable."""
     weights = np.zeros((len(step.caps), len(lists.members)))
     limits = np.full((len(step.caps), len(lists.begins)), np.inf)
 
@@ -222,9 +215,6 @@ def choose(
     can no longer reach its least size is not begun, and one that exceeds a cap is not extended.
 
     Args:
-        lists: The lists to choose from.
-        caps: The limits that cut sets off.
-        ways: Which member may follow which.
         cursor: Where to continue; afterwards where to continue next.
         chosen: The output.
         falling: Whether a set comes after the longer ones that begin with it.

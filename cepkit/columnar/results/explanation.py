@@ -53,7 +53,6 @@ class Explanation(Printed):
 
     Attributes:
         plan: The plan that was run.
-        steps: Its steps.
         in_order: What was done in the order of the stream, by one thread, and why; "" if nothing.
     """
 
@@ -65,13 +64,7 @@ class Explanation(Printed):
     def of(
         cls, plan: Plan, counters: Sequence[Sequence[StepCounters]], in_order: str = ""
     ) -> Explanation:
-        """Return the explanation of a run.
-
-        Args:
-            plan: The plan that was run.
-            counters: The counters of the steps of each branch.
-            in_order: What was done in the order of the stream.
-        """
+        """Return the explanation of a run."""
         steps = []
         for number, branch in enumerate(counters):
             expected = plan.expected[number] if plan.expected else ()

@@ -47,12 +47,7 @@ def parts_of(name: str) -> tuple[str, str] | None:
 
 
 def flat_columns(columns: MatchColumns, names: Iterable[str]) -> MatchColumns:
-    """Return the columns of matches with one for each attribute of each variable.
-
-    Args:
-        columns: The columns of the matches.
-        names: The attributes.
-    """
+    """Return the columns of matches with one for each attribute of each variable."""
     if columns.returned:
         return columns
     attributes = product(columns.variables, names)

@@ -40,10 +40,6 @@ def ended(results: Iterable[object]) -> Iterator[None]:
 def table_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema, room: Room) -> pa.Table:
     """Return matches as one table.
 
-    Args:
-        batches: The matches.
-        room: The memory that they may take.
-
     Raises:
         LimitError: They do not fit; all of them are released.
     """
@@ -72,7 +68,6 @@ def frame_of(
 
     Args:
         batches: The matches, with a struct for each variable.
-        room: The memory that they may take.
         nested: Whether each variable is a column of events, or each attribute one.
         may_lack: Of attributes, the columns in which values may be missing (see `flat_frame`).
     """

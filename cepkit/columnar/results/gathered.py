@@ -40,9 +40,6 @@ def gathered(
 
     Args:
         writer: Has the columns, one for each attribute.
-        matches: The matches.
-        room: The memory that they may take.
-        may_lack: The columns in which values may be missing.
 
     Raises:
         LimitError: They do not fit.
@@ -73,11 +70,7 @@ def gathered(
 
 
 class _Weights:
-    """How many bytes the columns of some matches will take.
-
-    Args:
-        writer: Has the columns.
-    """
+    """How many bytes the columns of some matches will take."""
 
     def __init__(self, writer: Writer) -> None:
         sources = [_source(writer, place) for place in range(len(writer.schema))]
@@ -123,12 +116,7 @@ def _of_kind(kind: pa.DataType) -> float:
 
 
 class _Columns:
-    """The columns of matches, each made on demand.
-
-    Args:
-        writer: Has the columns.
-        matches: The matches, all of them.
-    """
+    """The columns of matches, each made on demand."""
 
     def __init__(self, writer: Writer, matches: Sequence[MatchedEvents]) -> None:
         self._writer, self._matches = writer, matches
@@ -142,11 +130,7 @@ class _Columns:
         self._values.clear()
 
     def series(self, place: int, *, lacks: bool) -> pd.Series[Any]:
-        """Return the column at a place of the schema.
-
-        Args:
-            lacks: Whether values may be missing.
-        """
+        """Return the column at a place of the schema."""
         field = self._writer.schema.field(place)
         kind, event = field.type, self._event(place)
         if event is None or not is_numpy(kind, lacks=lacks) or not pa.types.is_primitive(kind):

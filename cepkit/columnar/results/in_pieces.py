@@ -41,9 +41,6 @@ def matches_in(
     """Return the matches of a query: of files that are better read in pieces, found in pieces.
 
     Args:
-        stream: A local stream.
-        query: The query.
-        plan: Its plan.
         sets: As for `Matches`, and so are all further options.
     """
     if plans is None and columns is None:
@@ -61,11 +58,6 @@ def matches_in_pieces(
     """Return the matches of a query in files, found piece by piece.
 
     Args:
-        stream: The stream of the files.
-        query: The query.
-        plan: Its plan.
-        parts: The files.
-        cut: How they are cut into pieces.
         options: As for `Matches`.
     """
     return _MatchesInPieces(stream, query, plan, parts, cut, **options)
@@ -79,11 +71,6 @@ class _MatchesInPieces(Matches):
     """The matches of a query in Parquet files that are never in memory as a whole.
 
     What needs all events at once, `blocks` and `columns`, loads them.
-
-    Args:
-        parts: The files.
-        cut: How they are cut into pieces.
-        slice_rows: As for `Matches`.
     """
 
     def __init__(
@@ -158,7 +145,6 @@ class _MatchesInPieces(Matches):
         """Yield branch numbers and what is made of the matches of each piece.
 
         Args:
-            pieces: The pieces.
             make: Makes it, in the thread that finds the matches.
             limited: Whether only some matches are wanted.
             counting: Whether only their number is.

@@ -190,10 +190,6 @@ class MatchedEvents:
 class Writer:
     """Turns blocks of one slice into record batches.
 
-    Args:
-        events: The events of the blocks.
-        columns: The columns of the rows.
-
     Attributes:
         schema: The columns in Arrow.
     """
@@ -206,12 +202,7 @@ class Writer:
         self.schema = columns.schema(events)
 
     def bound(self, block: Block, present: Sequence[str]) -> MatchedEvents:
-        """Return the events of a block.
-
-        Args:
-            block: Some matches.
-            present: The variables that they bind.
-        """
+        """Return the events of a block."""
         return MatchedEvents(block.size, *bound_in(block, present, self.columns.groups))
 
     def batches(self, block: Block, present: Sequence[str]) -> list[pa.RecordBatch]:

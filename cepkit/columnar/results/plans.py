@@ -63,13 +63,7 @@ class PlansInForce(Printed):
 
     @classmethod
     def of(cls, query: Query, plan: Plan, work: SliceWork) -> PlansInForce:
-        """Return the plans of a run.
-
-        Args:
-            query: The query that was run.
-            plan: The plan of the whole stream, with its statistics.
-            work: The work of its slices.
-        """
+        """Return the plans of a run."""
         slices = sorted(work.slices, key=lambda run: (run.first, run.last))
         begins = [0] * bool(slices)
         begins += [i for i, (x, y) in enumerate(pairwise(slices), 1) if x.branches != y.branches]
@@ -144,10 +138,7 @@ def why_planned(query: Query, plan: Plan, before: Branches, run: SliceRun) -> st
     """Return why the plan of a slice differs from the one before it; "" if it does not.
 
     Args:
-        query: The query that was run.
         plan: The plan of the whole stream, with its statistics.
-        before: The plan before it.
-        run: The slice.
     """
     if plan.statistics is None or not run.rates or before == run.branches:
         return ""

@@ -55,8 +55,6 @@ def computed(
     """Return the value of an expression for each match.
 
     Args:
-        expression: An expression of events, and of set functions.
-        attributes: Those of all events.
         events: For each single variable its event in each match.
         sets: For each Kleene variable its set in each match.
 
@@ -114,8 +112,6 @@ def in_arrow(column: Column, kind: pa.DataType, size: int) -> pa.Array:
 
     Args:
         column: One for each row, or one for all.
-        kind: Their type.
-        size: How many rows there are.
     """
     if column.kind == "null":
         return pa.nulls(size, kind)
@@ -135,7 +131,6 @@ def may_lack(result: ResultColumn, lacking: Collection[str], everywhere: Collect
     """Return whether a value of a column may be missing.
 
     Args:
-        result: The column.
         lacking: The attributes that some events lack.
         everywhere: The variables that all matches bind.
     """

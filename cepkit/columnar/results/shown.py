@@ -91,9 +91,6 @@ def flat(
     """Return matches as columns such as a.price, for as many variables as fit.
 
     Args:
-        frame: The matches.
-        variables: In the pattern's order.
-        attributes: The columns of an event to show.
         most: The most columns; those of one variable stay together.
 
     Returns:

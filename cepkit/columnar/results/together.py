@@ -13,6 +13,7 @@ from cepkit.columnar.compile.query import CompiledQuery, Sets
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.results import expected
 from cepkit.columnar.results.flat import flat_schema
+from cepkit.columnar.results.in_pieces import matches_in
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.output import Writer, check_alike
 from cepkit.columnar.results.reports import report
@@ -21,7 +22,7 @@ from cepkit.columnar.results.several import Counted, Planned
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.counters import Counters
 from cepkit.columnar.slices.plans import Branches, SlicePlans
-from cepkit.columnar.workload import Group
+from cepkit.columnar.workload import Group, group_of_one
 from cepkit.memory import Expected, Room
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import PATTERN
@@ -119,11 +120,7 @@ class InMemory:
     def batches(
         self, writers: Sequence[Writer], *, limited: bool
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Yield the number of a query and some of its matches.
-
-        Args:
-            writers: One for each query.
-        """
+        """Yield the number of a query and some of its matches."""
         for group in self.planned.groups:
 
             def make(number: int, block: Block, group: Group = group) -> Iterator[pa.RecordBatch]:
@@ -176,9 +173,6 @@ class _Together(Rows):
 
     There is a column for each variable of any query, null where the query of a match has none of
     that name; a list of events where it is a Kleene variable of any of them.
-
-    Args:
-        here: Where they are found.
     """
 
     def __init__(self, here: InMemory) -> None:
@@ -281,3 +275,44 @@ def _alone(events: pa.Array, kind: pa.DataType) -> pa.Array:
         [pa.array(there.tolist()).buffers()[1], lists.buffers()[1]],
         children=[lists.values],
     )
+
+
+class InFiles(InMemory):
+    """Files that need not fit into memory as the place where queries' matches are found.
+
+    Each query reads them by itself.
+    """
+
+    def __init__(self, stream: Stream, planned: Planned) -> None:
+        self.stream, self.planned = stream, planned
+        self._threads = threads_asked()
+        self._counted, self._running = None, None
+        self._each = {}
+
+    def find(self, number: int) -> Matches:
+        """Return the matches of one query."""
+        if number not in self._each:
+            planned = self.planned
+            with limited_to(self._threads):
+                self._each[number] = matches_in(
+                    self.stream, planned.queries[number], planned.plans[number],
+                    limit=planned.limit, sets=planned.sets,
+                )  # fmt: skip
+        return self._each[number]
+
+    def batches(
+        self, writers: Sequence[Writer], *, limited: bool
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Yield the number of a query and some of its matches."""
+        del writers, limited  # the matches of each query have their own
+        for number in range(len(self.planned.queries)):
+            for batch in self.find(number).batches():
+                yield number, batch
+
+    def _count(self) -> Counted:
+        sizes, counted = list[int](), list[tuple[Group, Counters]]()
+        for number in range(len(self.planned.queries)):
+            query, size, counters = self.find(number)._complete()  # noqa: SLF001 - beside it
+            sizes.append(size)
+            counted.append((group_of_one(query, number), counters))
+        return sizes, counted

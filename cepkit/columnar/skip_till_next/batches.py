@@ -55,7 +55,6 @@ def taken_blocks(
     """Yield the matches of each branch that has any.
 
     Args:
-        programs: Of the branches.
         rows: For each match the rows of its variables in pattern order, then -1.
     """
     for number, program in enumerate(programs):
@@ -69,9 +68,7 @@ class Batches:
     """Takes the matches of a query from a stream, batch after batch.
 
     Args:
-        programs: Of all branches.
         consumed: Whether a match has consumed each event; updated in place.
-        counters: For each branch those of its steps.
         most_rows: The most events of a batch; None: any number.
 
     Attributes:

@@ -159,10 +159,7 @@ def _advance(
     """Find the next candidate of a step, from `at` on; return whether there is one.
 
     Args:
-        tables: The searches.
-        decide: Evaluates residual predicates.
         first: The node of the first step.
-        depth: The step.
         last: The row of the last event.
         stop: The first row that is too late.
         consumed: bool[rows], whether a match has an event.
@@ -388,9 +385,7 @@ def scan(
     """Take the first match at each event that completes any, in stream order.
 
     Args:
-        tables: The searches.
         decide: Decides their residual predicates.
-        lasts: The events that can be last.
         events: All events of the slice; events of taken matches become consumed.
         matched: The output.
         counts: Added to.

@@ -64,7 +64,6 @@ class PendingOffers:
     """Offers of all branches that end in one batch, their events as rows of the stream.
 
     Args:
-        programs: Of all branches.
         consumed: For each event whether a match has it; events that are taken are added.
         arrival: The arrival number of each row; None: that is the row.
 
@@ -98,7 +97,6 @@ class PendingOffers:
         """Hold offers of one branch.
 
         Args:
-            number: Of the branch.
             offers: Some rows of a slice, with their lists.
             shift: The row at which the slice begins.
             first: The first event of the batch; offers that end before it are dropped.

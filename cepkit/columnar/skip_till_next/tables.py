@@ -40,10 +40,6 @@ def tables_of(
     """Return the searches of a slice, and the compiled function of their residual predicates.
 
     None if a condition does not use exact numbers.
-
-    Args:
-        branches: The branch of each search.
-        searches: Their programs, bound to the slice.
     """
     for search in searches:
         for step in (*_steps(search), *(a for group in search.absences for a in group)):

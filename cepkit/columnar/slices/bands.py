@@ -20,14 +20,7 @@ from cepkit.columnar.slices.candidates import (
     SubtreeCandidates,
     reader,
 )
-from cepkit.pattern.conditions import (
-    Arithmetic,
-    Attribute,
-    ComparisonOperator,
-    Expression,
-    Literal,
-    variables_of,
-)
+from cepkit.pattern import conditions as c
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.columns import value
 from cepkit.pattern.evaluation.exactness import as_exact_floats, stays_exact
@@ -43,7 +36,7 @@ def bind_band(
 
     None if the inner loop cannot compare them exactly.
     """
-    others = variables_of(band.other)
+    others = c.variables_of(band.other)
     own = value(band.own, new.read)
     if len(others) > 1:
         column = as_exact_floats(own)
@@ -69,7 +62,7 @@ class TimeLimit:
     """Attributes of a band `own operator other + delta`: of the new event, of a bound one."""
 
     own: str
-    other: Attribute
+    other: c.Attribute
     delta: int
 
 
@@ -82,13 +75,13 @@ def shifted(band: Band) -> TimeLimit | None:
     return TimeLimit(own.name, other, other_delta - own_delta)
 
 
-def _with_delta(expression: Expression) -> tuple[Attribute | None, int]:
+def _with_delta(expression: c.Expression) -> tuple[c.Attribute | None, int]:
     match expression:
-        case Attribute():
+        case c.Attribute():
             return expression, 0
-        case Arithmetic("+", Attribute() as time, Literal(timedelta() as duration)):
+        case c.Arithmetic("+", c.Attribute() as time, c.Literal(timedelta() as duration)):
             return time, in_microseconds(duration)
-        case Arithmetic("-", Attribute() as time, Literal(timedelta() as duration)):
+        case c.Arithmetic("-", c.Attribute() as time, c.Literal(timedelta() as duration)):
             return time, -in_microseconds(duration)
         case _:
             return None, 0
@@ -99,7 +92,9 @@ def _spread(values: Floats, candidates: Candidates | SubtreeCandidates) -> Float
     return values if len(values) == len(candidates) else np.repeat(values, len(candidates))
 
 
-def band_limits(operator: ComparisonOperator, limit: Floats) -> tuple[Floats | None, Floats | None]:
+def band_limits(
+    operator: c.ComparisonOperator, limit: Floats
+) -> tuple[Floats | None, Floats | None]:
     """Return the smallest and the largest value that is `operator` to `limit`; None for no bound.
 
     Both are NaN if there is no such value, because no value lies between NaNs.

@@ -38,7 +38,7 @@ from cepkit.columnar.slices.candidates import (
     SubtreeCandidates,
     Times,
 )
-from cepkit.columnar.slices.clocks import came_in_order
+from cepkit.columnar.slices.cutting import came_in_order
 from cepkit.pattern.conditions import (
     Comparison,
     Expression,
@@ -86,11 +86,7 @@ class Binder:
     def bind_all(
         self, steps: Sequence[AnyStep], absences: Sequence[Absence]
     ) -> tuple[BoundStep | Subtree, ...]:
-        """Bind steps; steps that join subtrees as far as possible.
-
-        Args:
-            absences: The negated variables to check after them.
-        """
+        """Bind steps; steps that join subtrees as far as possible."""
         bound: list[BoundStep | Subtree] = []
         for number, step in enumerate(steps):
             outside = _bound(steps, number - 1)

@@ -26,7 +26,7 @@ from cepkit.columnar.slices.candidates import (
     Scan,
     gather,
 )
-from cepkit.columnar.slices.clocks import numbered, owners_of
+from cepkit.columnar.slices.cutting import numbered, owners_of
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.stream.columns import EventColumns
@@ -76,9 +76,6 @@ def bind(
     """Return `program` bound to `columns`.
 
     Args:
-        program: The program of a branch and its plan.
-        columns: The events of the slice.
-        owned: The matches that are wanted.
         scan: The look-ups of other programs in `columns`; new ones are added.
         in_time: Whether candidates must be sorted by time, or by a key and time.
 

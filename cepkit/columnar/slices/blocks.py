@@ -195,8 +195,6 @@ def bound_in(
     """Return the event of each single variable in some matches, and the set of each other one.
 
     Args:
-        block: The matches.
-        variables: The variables that they bind.
         groups: Those that repeat: of each variable the events of all repetitions are a set.
     """
     members = {v: block.members(v) for v in variables}

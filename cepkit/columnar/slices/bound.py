@@ -29,7 +29,6 @@ class KeySearch:
 
     Attributes:
         partner: The bound variable that has the key; None without a key.
-        limit: The variable that has the time.
     """
 
     partner: str | None

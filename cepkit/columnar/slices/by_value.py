@@ -16,15 +16,7 @@ import numpy.typing as npt
 from cepkit.columnar.compile.program import Bound, Step
 from cepkit.columnar.slices.bound import BoundBand, Side
 from cepkit.columnar.slices.candidates import Candidates, reader
-from cepkit.pattern.conditions import (
-    Arithmetic,
-    Attribute,
-    Call,
-    Comparison,
-    Expression,
-    Literal,
-    variables_of,
-)
+from cepkit.pattern import conditions as c
 from cepkit.pattern.evaluation.columns import value
 from cepkit.pattern.evaluation.exactness import as_exact_floats
 from cepkit.pattern.rewrite import MIRRORED
@@ -72,16 +64,13 @@ def value_order(
     new: Candidates,
     candidates: Mapping[str, Candidates],
     bands: Mapping[object, BoundBand],
-    residuals: Sequence[Expression],
+    residuals: Sequence[c.Expression],
 ) -> ValueOrder | None:
     """Return an order by value if it leaves far fewer candidates than time; else None.
 
     Args:
         step: Binds the candidates, without a key look-up.
         new: The candidates, in the order of time.
-        candidates: Of all variables.
-        bands: Those of the step.
-        residuals: Its other conditions.
     """
     if not 0 < len(new) >= _MANY or not (bands or residuals):
         return None
@@ -171,14 +160,14 @@ def _sampled(size: int, number: int) -> npt.NDArray[np.int64]:
 
 def _shifted(bands: Mapping[object, BoundBand], new: Candidates) -> Iterator[BoundBand]:
     """Yield bands that `b.x - 1 < a.x` and `a.x < b.x + 1` imply together: `b.x` is near `a.x`."""
-    groups: dict[Attribute, list[list[Side]]] = {}
+    groups: dict[c.Attribute, list[list[Side]]] = {}
     for key, band in bands.items():
         own = key[0] if isinstance(key, tuple) else None
         match own:
-            case Attribute():
+            case c.Attribute():
                 attribute, shift = own, 0.0
-            case Arithmetic(
-                "+" | "-" as sign, Attribute() as moved, Literal(int() | float() as by)
+            case c.Arithmetic(
+                "+" | "-" as sign, c.Attribute() as moved, c.Literal(int() | float() as by)
             ):
                 attribute, shift = moved, float(by) if sign == "+" else -float(by)
             case _:
@@ -204,11 +193,11 @@ def _moved(side: Side, shift: float) -> Side:
 
 
 def _near(
-    residuals: Sequence[Expression], new: Candidates, candidates: Mapping[str, Candidates]
+    residuals: Sequence[c.Expression], new: Candidates, candidates: Mapping[str, Candidates]
 ) -> Iterator[BoundBand]:
     """Yield bands implied by conditions such as `abs(a.x - b.x) < 3`, which are still checked."""
     for residual in residuals:
-        if not isinstance(residual, Comparison):
+        if not isinstance(residual, c.Comparison):
             continue
         for gap, most, operator in (
             (residual.left, residual.right, residual.operator),
@@ -217,7 +206,7 @@ def _near(
             if operator not in ("<", "<="):
                 continue
             match gap:
-                case Call("abs", (Arithmetic("-", left, right),)):
+                case c.Call("abs", (c.Arithmetic("-", left, right),)):
                     for own, other in ((left, right), (right, left)):
                         band = _around(own, other, most, new, candidates)
                         if band is not None:
@@ -227,15 +216,15 @@ def _near(
 
 
 def _around(
-    own: Expression,
-    other: Expression,
-    most: Expression,
+    own: c.Expression,
+    other: c.Expression,
+    most: c.Expression,
     new: Candidates,
     candidates: Mapping[str, Candidates],
 ) -> BoundBand | None:
     """Return the band of values of `own` at most `most` away from `other`, or None."""
-    about = variables_of(other) | variables_of(most)
-    if variables_of(own) != {new.step.variable} or len(about) != 1 or not variables_of(other):
+    about = c.variables_of(other) | c.variables_of(most)
+    if c.variables_of(own) != {new.step.variable} or len(about) != 1 or not c.variables_of(other):
         return None
     (variable,) = about
     if variable == new.step.variable:

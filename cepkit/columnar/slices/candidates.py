@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from cepkit.columnar.compile.program import RUN, BoundClock, Member, Program, Step
 from cepkit.columnar.kernels.loops import counting_sort, partition
-from cepkit.columnar.slices.clocks import owners_of, readings
+from cepkit.columnar.slices.cutting import owners_of, readings
 from cepkit.pattern.canonical import CanonicalEvent
 from cepkit.pattern.evaluation.columns import Read, truth
 from cepkit.pattern.keys import dense_keys, partition_keys
@@ -179,7 +179,6 @@ class SubtreeCandidates(Ordered):
     Args:
         members: For each variable its candidate in each partial match.
         anchor: The variable with that time.
-        candidates: Of all variables.
     """
 
     def __init__(
@@ -216,7 +215,6 @@ def gather(
 
     Args:
         program: Has the types, filters and equality classes.
-        columns: The events of the slice.
         owned: The matches that are wanted: the events of positive variables end there. The columns
             must have the numbers that it is about.
         cut: The variable whose events begin there as well, because only it can be last.

@@ -24,7 +24,6 @@ class SlicePlan:
 
     Attributes:
         query: The query compiled with it; None for the detector's own.
-        branches: The plan.
         rates: The rates of the variables that it was chosen by.
         why: Why it was planned again, in words; "" if by these rates.
     """

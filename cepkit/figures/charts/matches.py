@@ -106,13 +106,10 @@ def tidy_frame(
     """Return `columnar.results.shown.timeline` of a frame whose time and type are to be found.
 
     Args:
-        frame: The matches.
-        variables: Their columns.
         time: The name of the events' time; None: the attribute that start and end of the matches
             come from.
         type_name: The name of their type; None: the attribute that fits `events`, or else the first
             text.
-        events: The events of the pattern.
 
     Raises:
         CepkitError: No attribute can be the time.

@@ -84,7 +84,6 @@ def measured_plans(comparison: PlanComparison, by: By = "work") -> tuple[Measure
     runs of one plan the fastest counts.
 
     Args:
-        comparison: Plans that were run.
         by: The measure: "work" (candidates + 3 x partial matches), "candidates", "partial-matches"
             or "seconds".
 

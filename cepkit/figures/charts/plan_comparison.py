@@ -13,7 +13,6 @@ from cepkit.figures.kit.scales import Scale
 from cepkit.figures.kit.style import BLUE, GREEN, SMALL, beside, figure, note
 from cepkit.figures.kit.texts import cut, shown, wrapped
 from cepkit.plan.logarithms import log_text
-from cepkit.plan.nodes import OrderPlan
 from cepkit.plan.printer import one_line
 from cepkit.planners.compare import PlanComparison
 from cepkit.tables import number
@@ -32,12 +31,10 @@ class Bar:
     """The bar of one planner's plan.
 
     Attributes:
-        planner: Its name.
         plan: The plan on one line.
         log_cost: The logarithm to base ten, -infinity for 0, of the cost that plans are compared
             by: the cost as a tree if one of them is a tree.
         cost: The same cost as a text.
-        as_order: The cost of an order as such, as a text, if it is compared as a tree; else "".
         relative: The cost as a multiple of the best.
         seconds: The planning time.
         best: Whether no plan is cheaper.
@@ -47,7 +44,6 @@ class Bar:
     plan: str
     log_cost: float
     cost: str
-    as_order: str
     relative: float
     seconds: float
     best: bool
@@ -58,15 +54,12 @@ def bars(comparison: PlanComparison) -> tuple[Bar, ...]:
     rows = []
     for row in comparison.rows:
         log = comparison.log_cost(row)
-        is_order = all(isinstance(plan, OrderPlan) for plan in row.plan.branches)
-        own = row.plan.log_cost if comparison.has_trees and is_order else None
         rows.append(
             Bar(
                 row.plan.planner,
                 one_line(row.plan),
                 log / math.log(10),
                 log_text(log),
-                "" if own is None else log_text(own),
                 row.relative,
                 row.seconds,
                 comparison.is_best(row),
@@ -83,7 +76,7 @@ def draw_costs(comparison: PlanComparison) -> go.Figure:
     """
     rows = bars(comparison)
     scale = Scale.of(row.log_cost for row in rows)
-    texts = [wrapped(_plan(row), SMALL, _PLAN_WIDTH, _PLAN_LINES) for row in rows]
+    texts = [wrapped(row.plan, SMALL, _PLAN_WIDTH, _PLAN_LINES) for row in rows]
     # Places are in pixels, because a plan takes one line or several.
     tops, below = [], 8.0
     for lines in texts:
@@ -128,10 +121,6 @@ def draw_costs(comparison: PlanComparison) -> go.Figure:
 
 def _remark(row: Bar) -> str:
     return " <b>★ best</b>" if row.best else _times(row.relative)
-
-
-def _plan(row: Bar) -> str:
-    return f"{row.plan};  as an order {row.as_order}" if row.as_order else row.plan
 
 
 def _times(relative: float) -> str:

@@ -36,7 +36,6 @@ class Trace:
     """One planner's search through one branch.
 
     Attributes:
-        planner: Its name.
         at: The plans examined, or the seconds, at each improvement.
         log_costs: The logarithms to base ten of the cost of the best plan from then on.
         end: Where the search ended.

@@ -27,7 +27,6 @@ class Choice:
     """The plans of one planner at a point, and the alphas for which it takes them.
 
     Attributes:
-        planner: Its name.
         alphas: As a text: "0 to 0.1, 1".
         plans: The plans on one line each; several that cost the same.
     """
@@ -59,7 +58,6 @@ class Way:
     """A planner's path as alpha grows.
 
     Attributes:
-        planner: Its name.
         spots: The numbers of the points that it visits, in the order of alpha.
     """
 

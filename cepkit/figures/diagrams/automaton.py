@@ -38,7 +38,6 @@ def layout(
     Args:
         chain: From `pictures.pictures`.
         room: The width to fit into, in pixels; wider where not even one edge does.
-        strokes: The scale of its edges.
         per_row: The most edges in a row, however wide; None for as many as fit, in like rows.
     """
     spacing: float = SPACING

@@ -83,11 +83,8 @@ def chain_of(
     """Return the automaton of one branch.
 
     Args:
-        name: Which branch it is.
-        order: The order in which its variables are bound.
         branch: The branch that the plan evaluates. Without it types and conditions are unknown; the
             statistics, if any, still tell which variables have conditions between them.
-        statistics: The statistics that the plan was made with.
     """
     takes = _takes_by_statistics(order, statistics) if branch is None else _takes(order, branch)
     steps = {step.variable: step for step in expected}

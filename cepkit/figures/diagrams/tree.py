@@ -129,10 +129,8 @@ def tree_of(
     """Return the picture of the tree of one branch.
 
     Args:
-        name: The branch.
         branch: The branch that the plan evaluates. Without it types and conditions are unknown; the
             statistics, if any, still tell which variables have conditions between them.
-        statistics: The statistics that the plan was made with.
         expected: The expected numbers of the steps; without a `branch` they tell how much each node
             holds, except in plans with sets, whose steps come in another order.
     """

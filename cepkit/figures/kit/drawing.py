@@ -107,11 +107,7 @@ class Drawing(go.Figure):  # type: ignore[misc]
     _layouts: tuple[Canvas, ...] = ()
 
     def with_layouts(self, layouts: Sequence[Canvas]) -> Drawing:
-        """Return itself; notebooks show it in one of several layouts.
-
-        Args:
-            layouts: The layouts, the widest first.
-        """
+        """Return itself; notebooks show it in one of several layouts."""
         self._layouts = tuple(layouts)
         return self
 

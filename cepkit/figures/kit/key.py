@@ -182,8 +182,6 @@ def add_key(
     """Put rows below the plot and make the figure as much taller as they need.
 
     Args:
-        chart: The figure, its height set.
-        rows: The lines, from above.
         axis: The pixels between the plot and the first row: ticks and title of the axis.
         left: How many pixels left of the plot they begin.
     """

@@ -46,7 +46,6 @@ def layered(levels: Sequence[int], edges: Sequence[tuple[int, int]]) -> Layers:
 
     Args:
         levels: For each vertex how high it stands; those of a level share a row.
-        edges: From a vertex to one that stands higher.
     """
     row_of = {level: row for row, level in enumerate(sorted({*levels}))}
     own = [row_of[level] for level in levels]
@@ -68,7 +67,6 @@ def middles(layers: Layers, widths: Mapping[Spot, float], room: float) -> dict[S
     """Return the middle of each spot: near those of its neighbours, and off the next one.
 
     Args:
-        layers: The graph.
         widths: Of each spot, room between two of them included; no row is wider than `room`.
         room: The width of all.
     """

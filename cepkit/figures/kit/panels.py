@@ -22,7 +22,6 @@ class Panels:
     """A figure of panels below each other.
 
     Attributes:
-        chart: The figure.
         domains: The bottom and the top of each panel, from above, as shares of the plot.
     """
 

@@ -27,7 +27,6 @@ def laid_out(picture: Callable[[float], Canvas], title: str, width: float | None
     """Return the figure of a picture that notebooks show in a fitting width.
 
     Args:
-        picture: Lays it out for a width.
         title: A text from data; it is escaped here.
         width: The only width to lay out; None for several.
     """
@@ -40,7 +39,6 @@ def to_figure(canvas: Canvas, title: str) -> Drawing:
     """Return the figure: as large as the canvas, one unit of its axes a pixel.
 
     Args:
-        canvas: The picture.
         title: A text from data; it is escaped here.
     """
     room = max(canvas.width, min(ROOM, width_of(title, SIZE + 2) + _BUTTONS))

@@ -20,11 +20,7 @@ _ROOMS = (1100.0, 860.0, 720.0, 580.0, 440.0)
 
 
 def layouts_of(picture: Callable[[float], Canvas]) -> tuple[Canvas, ...]:
-    """Return a picture laid out for several widths, the widest first.
-
-    Args:
-        picture: Lays it out for a width.
-    """
+    """Return a picture laid out for several widths, the widest first."""
     layouts: list[Canvas] = []
     for room in _ROOMS:
         layout = picture(room)
@@ -45,8 +41,6 @@ def as_layouts(canvases: Sequence[Canvas], title: str = "", otherwise: str = "")
     until a style shows it, and an image is shown until a style hides it.
 
     Args:
-        canvases: The layouts, the widest first.
-        title: Of the picture.
         otherwise: The image, as SVG; none for a page that is always trusted.
     """
     widths = [round(canvas.width) for canvas in canvases]

@@ -48,7 +48,6 @@ def arranged(root: Node, gap: float, *, straight: bool = False) -> tuple[Place, 
     """Return where each node stands: the root, then each child followed by all below it.
 
     Args:
-        root: The tree.
         gap: The room left free between two nodes of a level.
         straight: Whether a node stands straight above the child with the most leaves (with ties, in
             their middle) instead of the middle of all.

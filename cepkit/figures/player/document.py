@@ -193,7 +193,6 @@ def cut_in_words(length: int, total: int, recorded: int, limit: int) -> str | No
     """Describe how many steps are shown, and how to see more; None if all are shown.
 
     Args:
-        length: How many steps are shown.
         recorded: How many of them the traces hold.
     """
     if length >= total:

@@ -84,11 +84,18 @@ class Player:
             FileError: The file exists already, or cannot be written.
         """
         names = ", ".join(trace["name"] for trace in self._content["traces"])
+        return write_text(path, self.to_page(f"cepkit: {names}"), HTML, overwrite=overwrite)
+
+    def to_page(self, title: str, before: str = "") -> str:
+        """Return a whole page that plays anywhere, offline.
+
+        Args:
+            before: HTML above the player.
+        """
         body = page.fragment(
-            self.document, self._fallback(), step=self._start, link=self._link, page=True
+            self.document, self._fallback(), step=self._start, link=self._link, page=not before
         )
-        html = page.page(f"cepkit: {names}", body)
-        return write_text(path, html, HTML, overwrite=overwrite)
+        return page.page(title, before + body)
 
     def __repr__(self) -> str:
         return f"{self._headline()}\n{text_table(*self._totals())}"

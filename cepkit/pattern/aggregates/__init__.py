@@ -19,11 +19,5 @@ AGGREGATES: Shelf[AggregateFunction] = Shelf(
     method="finish",
 )
 
-*_FIRST, _LAST = (name.upper() for name in AGGREGATES)
-NAMES = f"{', '.join(_FIRST)} or {_LAST}"
+NAMES = f"{', '.join(map(str.upper, AGGREGATES))}, MEDIAN, P95 or PERCENTILE"
 """All aggregates, for error messages."""
-OF_MATCHES = (
-    "AGG takes attributes; of other values aggregate the matches: RETURN b.t - a.t AS took, then"
-    " detect(...).to_pandas()['took'].median(), .quantile(0.95) or .nunique()"
-)
-"""What to do for aggregates that the language does not have."""

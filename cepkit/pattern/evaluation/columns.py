@@ -30,7 +30,6 @@ def truth(condition: c.Expression, read: Read, size: int) -> Truth:
     Args:
         condition: A condition from `rewrite.without_not`.
         read: Returns the columns, each of `size` rows.
-        size: The number of rows.
 
     Raises:
         PatternError: A comparison or a function does not take its operands, as a text where a

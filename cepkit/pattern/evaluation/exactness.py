@@ -58,7 +58,6 @@ def stays_exact(expression: c.Expression, read: Read) -> bool:
     """Whether loops of floats can evaluate `expression` as `evaluation` does.
 
     Args:
-        expression: A condition or a value.
         read: Returns the columns with all values that the evaluation may see.
     """
     return _magnitude(expression, read) < EXACT

@@ -22,6 +22,7 @@ from cepkit.pattern.evaluation.kinds import (
     word,
 )
 from cepkit.pattern.moments import moments
+from cepkit.pattern.names import attribute_text, variable_text
 from cepkit.pattern.printer import aggregate_text
 from cepkit.pattern.query import Query
 
@@ -58,6 +59,10 @@ def check_kinds(query: Query, kinds: Mapping[str, ValueKind]) -> None:
         ):
             kind_of(result.value, lambda _, name: kinds[name])
     for aggregate in query.aggregates:
+        if isinstance(aggregate, c.ValueAggregate):
+            if all(name in kinds for _, name in c.attributes_of(aggregate.argument)):
+                result_kind(aggregate, kind_of(aggregate.argument, lambda _, name: kinds[name]))
+            continue
         kind = kinds.get(aggregate.attribute) if aggregate.attribute is not None else None
         if kind is not None:
             _check_aggregate(aggregate, kind)
@@ -71,7 +76,6 @@ def check_condition(condition: c.Expression, read: ReadKind) -> None:
 
     Args:
         condition: A condition as written, or from `rewrite.without_not`.
-        read: Returns the kinds of attributes.
 
     Raises:
         PatternError: An operator or a function does not take its operands.
@@ -109,7 +113,6 @@ def kind_of(expression: c.Expression, read: ReadKind) -> ValueKind:
 
     Args:
         expression: The value; no condition.
-        read: Returns the kinds of attributes.
 
     Raises:
         PatternError: An operator or a function does not take its operands.
@@ -163,22 +166,69 @@ def _check_aggregate(aggregate: c.Aggregate, kind: ValueKind) -> None:
         raise PatternError(
             f"{aggregate_text(aggregate)}, which is {word(kind)}",
             expected=TAKES[definition.takes],
-            hint="of durations there are MIN and MAX; for more give their seconds as a column"
+            hint=f"{aggregate.function.upper()}({variable_text(aggregate.variable or '')}."
+            f"{attribute_text(aggregate.attribute or '')} + 0 seconds) is of a value that each"
+            " match has, which may be a duration"
             if kind == "duration"
             else None,
             span=aggregate.span,
         )
 
 
+def result_kind(aggregate: c.ValueAggregate, kind: ValueKind) -> ValueKind:
+    """Return the kind of an aggregate of values that matches have.
+
+    Raises:
+        PatternError: It does not take values of this kind.
+    """
+    function = aggregate.function
+    numbers: tuple[ValueKind, ...] = ("integer", "float", "null", "any")
+    if function in ("count", c.DISTINCT) and kind != "array":
+        return "integer"
+    if function in ("min", "max") and kind != "array":
+        return kind
+    if kind in numbers:
+        return kind if function == "sum" and kind == "integer" else "float"
+    if kind == "duration" and function not in ("variance", "stddev"):
+        return kind
+    raise PatternError(
+        f"{aggregate_text(aggregate)}, which is of {word(kind)}",
+        expected="numbers" if function in ("variance", "stddev") else "numbers or durations",
+        span=aggregate.span,
+    )
+
+
 def _check_threshold(
     threshold: c.Comparison, aggregate: c.Aggregate, kinds: Mapping[str, ValueKind]
 ) -> None:
-    """Refuse a threshold of an aggregate that is a text, a time or a truth value."""
-    kind = kinds.get(aggregate.attribute) if aggregate.attribute is not None else None
-    gives = AGGREGATES[aggregate.function].gives
-    if gives == "same" and kind not in (None, "integer", "float", "null", "any"):
+    """Refuse a threshold that is of another kind than its aggregate."""
+    name = aggregate.attribute
+    kind = kinds.get(name) if name is not None else None
+    if isinstance(aggregate, c.ValueAggregate):
+        argument = aggregate.argument
+        if not all(name in kinds for _, name in c.attributes_of(argument)):
+            return
+        kind = result_kind(aggregate, kind_of(argument, lambda _, name: kinds[name]))
+    elif AGGREGATES[aggregate.function].gives != "same":
+        kind = "float"
+    if kind is not None:
+        check_threshold(threshold, kind)
+
+
+def check_threshold(threshold: c.Comparison, kind: ValueKind) -> None:
+    """Check that an aggregate of a kind can be compared with the number of a threshold.
+
+    Raises:
+        PatternError: It cannot.
+    """
+    assert isinstance(threshold.left, c.Aggregate)
+    assert isinstance(threshold.right, c.Literal)
+    number = constant_kind(threshold.right.value)
+    allowed = ("duration",) if number == "duration" else ("integer", "float", "any")
+    if kind not in ("null", *allowed):
         raise PatternError(
-            f"{aggregate_text(aggregate)}, which is {word(kind)}, compared with a number",
-            expected="an aggregate that is a number",
+            f"{aggregate_text(threshold.left)}, which is {word(kind)}, compared with"
+            f" {word(number)}",
+            expected=f"an aggregate that is {word(number)}",
             span=threshold.span,
         )

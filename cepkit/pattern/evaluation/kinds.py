@@ -12,17 +12,8 @@ from typing import Literal as OneOf
 from typing import TypeAlias, assert_never, get_args
 
 from cepkit.errors import PatternError
+from cepkit.pattern import conditions as c
 from cepkit.pattern.aggregates import AGGREGATES
-from cepkit.pattern.conditions import (
-    DISTINCT,
-    Aggregate,
-    Between,
-    Comparison,
-    Constant,
-    InList,
-    place_of,
-    plain_function,
-)
 from cepkit.pattern.duration_hints import with_units
 from cepkit.stream.columns import Kind
 
@@ -61,7 +52,7 @@ def column_kind(kind: ValueKind) -> Kind:
     return kind
 
 
-def constant_kind(constant: Constant) -> Kind:
+def constant_kind(constant: c.Constant) -> Kind:
     """Return the kind of a constant."""
     match constant:
         case None:
@@ -82,16 +73,16 @@ def constant_kind(constant: Constant) -> Kind:
             assert_never(constant)
 
 
-def set_function_kind(node: Aggregate, kind: ValueKind) -> ValueKind:
+def set_function_kind(node: c.Aggregate, kind: ValueKind) -> ValueKind:
     """Return the kind of a set function's value for an attribute of some kind.
 
     Raises:
         PatternError: The function does not take the kind.
     """
-    function = plain_function(node.function)
-    if place_of(function) is not None or function.startswith("prev"):
+    function = c.plain_function(node.function)
+    if c.place_of(function) is not None or function.startswith("prev"):
         return kind
-    if function == DISTINCT:
+    if function == c.DISTINCT:
         if kind == "array":
             raise _refused(node, kind, "numbers, texts, times, durations or truth values")
         return "integer"
@@ -123,7 +114,7 @@ def are_comparable(left: ValueKind, right: ValueKind) -> bool:
 
 
 def check_comparable(
-    place: Comparison | InList | Between, left: ValueKind, right: ValueKind
+    place: c.Comparison | c.InList | c.Between, left: ValueKind, right: ValueKind
 ) -> None:
     """Check that two values can be compared.
 
@@ -161,7 +152,7 @@ def classes(kind: ValueKind) -> frozenset[Class]:
             return frozenset((kind,))
 
 
-def _refused(node: Aggregate, kind: ValueKind, expected: str) -> PatternError:
+def _refused(node: c.Aggregate, kind: ValueKind, expected: str) -> PatternError:
     return PatternError(
-        f"{plain_function(node.function)} of {word(kind)}", expected=expected, span=node.span
+        f"{c.plain_function(node.function)} of {word(kind)}", expected=expected, span=node.span
     )

@@ -43,7 +43,6 @@ def set_function(node: Aggregate, members: Column | None, starts: Starts) -> Col
     """Return the value of a set function for each set.
 
     Args:
-        node: The function.
         members: The attribute of all members, set after set; None for count(b).
         starts: The index of the first member of each set, and the end; no set is empty.
 

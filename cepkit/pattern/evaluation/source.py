@@ -43,7 +43,6 @@ class Operand:
     """A part of a condition that generated source reads as a number.
 
     Attributes:
-        node: The part.
         role: The number: its value, its truth, the standardised row of its array, or the code of
             its text in a dictionary shared with another text.
         beside: That other text.
@@ -77,7 +76,6 @@ def can_be_written(condition: Expression, read: Read) -> bool:
     """Return whether loops can evaluate a condition, and floats hold all its integers.
 
     Args:
-        condition: The condition.
         read: Returns the columns with all values that the evaluation may see.
     """
     return has_source(condition) and stays_exact(condition, read)
@@ -87,7 +85,6 @@ def has_source(condition: Expression, *, arrays: bool = True) -> bool:
     """Return whether a condition calls only functions that loops can compute.
 
     Args:
-        condition: The condition.
         arrays: Whether the loops can read arrays of several events.
     """
     for node in walk(condition):
@@ -139,9 +136,7 @@ class ConditionWriter:
     """Writes conditions as source.
 
     Args:
-        read: Returns the columns of all candidates.
         meet: Whether an expression over these variables becomes source; else it is an operand.
-        name: Returns the name of an operand in the source.
     """
 
     def __init__(

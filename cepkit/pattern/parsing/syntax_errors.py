@@ -10,7 +10,7 @@ from typing import Any
 from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 from cepkit.errors import PatternSyntaxError, Span, nearest
-from cepkit.pattern.aggregates import NAMES, OF_MATCHES
+from cepkit.pattern.aggregates import NAMES
 from cepkit.pattern.names import (
     BEFORE_CLAUSES,
     BEHIND_SETS,
@@ -112,9 +112,7 @@ def syntax_error(text: str, start: str, error: UnexpectedInput) -> PatternSyntax
     """Return the error for a text that the parser refused.
 
     Args:
-        text: The text.
         start: The rule of grammar.lark for the text.
-        error: The error of the parser.
     """
     parser: Any = error.interactive_parser
     return _Report(text, start, error, frozenset(parser.accepts() if parser else ())).error()
@@ -386,10 +384,6 @@ class _Report:
         last = self.before[-1][0].upper() if self.before else ""
         if self.word in ("+", "*", "?") and self._in_structure():
             yield "KL(B b) is one or more, KL(B b){0,} none or more, OPT(B b) one or none"
-        if "AGG" in (word[0].upper() for word in self.before) and (
-            (self.word in ("-", "+", "*", "/") and self.accepts == {"_RPAR"}) or last == "DISTINCT"
-        ):
-            yield OF_MATCHES
         if self.word == "," and last == "{":
             yield "the least number comes first: {1,5}"
         if self.accepts == {"_LPAR"} and last in ("NOT", "KL"):

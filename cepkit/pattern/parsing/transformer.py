@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +13,8 @@ from lark.tree import Meta
 from cepkit.errors import PatternSyntaxError, nearest
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes as n
-from cepkit.pattern.aggregates import AGGREGATES, NAMES, OF_MATCHES
+from cepkit.pattern.aggregates import AGGREGATES, NAMES
+from cepkit.pattern.aggregates.quantiles import share_of
 from cepkit.pattern.durations import read_window
 from cepkit.pattern.evaluation.functions.registered import SET_FUNCTIONS
 from cepkit.pattern.kinds import lowered, resolved
@@ -237,24 +237,54 @@ class NodeBuilder(ConditionBuilder):
                 expected=f"COUNT(*), or an attribute as in {children[0]}(c.price)",
                 span=self.span_of(meta),
             )
-        return self._aggregate(meta, children[0], None, None)
+        return self._aggregate(meta, children[0], None)
 
-    def aggregate_of_variable(self, meta: Meta, children: Children) -> c.Aggregate:
-        return self._aggregate(meta, children[0], children[1], None)
+    def aggregate_of_value(self, meta: Meta, children: Children) -> c.Aggregate:
+        function, value, *share = children
+        return self._aggregate(meta, function, value, *map(self.number_of, share))
 
-    def aggregate_of_attribute(self, meta: Meta, children: Children) -> c.Aggregate:
-        return self._aggregate(meta, children[0], children[1].variable, children[1].name)
+    def aggregate_of_distinct(self, meta: Meta, children: Children) -> c.Aggregate:
+        function, value = children
+        if function.lower() != "count":
+            raise PatternSyntaxError(
+                f"{function}(DISTINCT ...)",
+                expected="COUNT(DISTINCT ...), as in COUNT(DISTINCT a.user)",
+                span=self.span_of(meta),
+            )
+        self.check_is_value(value)
+        return c.ValueAggregate(c.DISTINCT, span=self.span_of(meta), argument=value)
 
     def _aggregate(
-        self, meta: Meta, function: Token, variable: str | None, attribute: str | None
+        self,
+        meta: Meta,
+        function: Token,
+        value: c.Expression | None,
+        share: float | None = None,
     ) -> c.Aggregate:
-        if function.lower() not in SET_FUNCTIONS:
+        name, span = function.lower(), self.span_of(meta)
+        if name == "percentile" and not 0 <= (-1 if share is None else share) <= 1:
+            raise PatternSyntaxError(
+                f"{function} without a share from 0 to 1",
+                expected="a share of the values, as in PERCENTILE(b.price, 0.95)",
+                span=span,
+            )
+        if share is not None and name != "percentile":
+            raise PatternSyntaxError(
+                f"{function} of two values", expected=f"{function}(b.price)", span=span
+            )
+        if name not in SET_FUNCTIONS and share_of(name, share) is None:
+            names = [*map(str.upper, AGGREGATES), "MEDIAN", "PERCENTILE"]
             raise PatternSyntaxError(
                 f"'{function}' is not an aggregate",
                 expected=NAMES,
-                hint=OF_MATCHES
-                if re.fullmatch(r"median|mode|(approx_)?(p|perc|quant).*", function.lower())
-                else nearest(function, map(str.upper, AGGREGATES)),
+                hint=nearest(function, names),
                 span=self.span_of(function),
             )
-        return c.Aggregate(str(function).lower(), variable, attribute, self.span_of(meta))
+        if value is None:
+            return c.Aggregate(name, span=span)
+        self.check_is_value(value)
+        if isinstance(value, c.Attribute) and name in SET_FUNCTIONS:
+            if not value.variable:
+                return c.Aggregate(name, value.name, None, span)
+            return c.Aggregate(name, value.variable, value.name, span)
+        return c.ValueAggregate(name, span=span, argument=value, share=share)

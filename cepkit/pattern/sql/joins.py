@@ -38,11 +38,6 @@ from cepkit.pattern.sql.table import Table
 def join_of(branch: Branch, columns: Sequence[Tree], table: Table) -> exp.Select:
     """Return the SELECT of a branch.
 
-    Args:
-        branch: A branch of the normal form.
-        columns: What it selects.
-        table: The table of events.
-
     Raises:
         UnsupportedError: A requirement cannot be said as a join.
     """

@@ -23,9 +23,7 @@ def recognize_of(branch: Branch, measures: Mapping[str, Tree], table: Table) -> 
     """Return the SELECT of a sequence whose rows follow each other without a gap.
 
     Args:
-        branch: A branch of the normal form.
         measures: What each match gives, by the name of the column.
-        table: The table of events.
 
     Raises:
         UnsupportedError: MATCH_RECOGNIZE cannot say the branch exactly.

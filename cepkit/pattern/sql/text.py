@@ -25,8 +25,6 @@ def sql_of(query: Query, table: Table, columns: Sequence[str] | None) -> str:
     """Return a checked query as a SELECT that gives its matches.
 
     Args:
-        query: The query.
-        table: The table of events.
         columns: The columns of each event in the result; None: the time, the type, and those that
             the pattern reads.
 

@@ -5,29 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from cepkit.pattern import nodes as n
 from cepkit.pattern.names import repetition_name
-from cepkit.pattern.nodes import (
-    And,
-    First,
-    Kleene,
-    Next,
-    Not,
-    Opt,
-    Or,
-    Seq,
-    Structure,
-    events_of,
-    group_of,
-    groups_in,
-    with_names,
-)
 from cepkit.pattern.query import Query
 from cepkit.pattern.repetitions import Group
 
 
 def unrolled(query: Query) -> Query:
     """Return a query with its groups unrolled; a query without groups as it is."""
-    if query.unrolled_from is not None or not groups_in(query.structure):
+    if query.unrolled_from is not None or not n.groups_in(query.structure):
         return query
     cache: dict[str, Query] = query.__dict__  # where cached_property caches
     if "unrolled" not in cache:
@@ -43,10 +29,10 @@ def unrolled(query: Query) -> Query:
     return cache["unrolled"]
 
 
-def _groups(structure: Structure) -> tuple[Group, ...]:
+def _groups(structure: n.Structure) -> tuple[Group, ...]:
     groups: dict[tuple[str, ...], Group] = {}  # two choices of an OR may have the same group
-    for node in groups_in(structure):
-        variables = tuple(event.variable for event in events_of(node.item))
+    for node in n.groups_in(structure):
+        variables = tuple(event.variable for event in n.events_of(node.item))
         repetitions = tuple(
             tuple(repetition_name(variable, number) for variable in variables)
             for number in range(1, _most(node) + 1)
@@ -55,28 +41,32 @@ def _groups(structure: Structure) -> tuple[Group, ...]:
     return tuple(groups.values())
 
 
-def _most(node: Kleene) -> int:
+def _most(node: n.Kleene) -> int:
     assert node.maximum is not None, "checks.py asks for a maximum"
     return node.maximum
 
 
-def _unrolled(structure: Structure, names: Mapping[str, Sequence[str]]) -> Structure:
+def _unrolled(structure: n.Structure, names: Mapping[str, Sequence[str]]) -> n.Structure:
     match structure:
-        case Kleene() if (group := group_of(structure)) is not None:
-            choices: list[Structure] = []
+        case n.Kleene() if (group := n.group_of(structure)) is not None:
+            choices: list[n.Structure] = []
             for times in range(structure.minimum, _most(structure) + 1):
                 each = [
-                    with_names(group, {e.variable: names[e.variable][i] for e in events_of(group)})
+                    n.with_names(
+                        group, {e.variable: names[e.variable][i] for e in n.events_of(group)}
+                    )
                     for i in range(times)
                 ]
                 flat = [
-                    item for one in each for item in (one.items if isinstance(one, Seq) else (one,))
+                    item
+                    for one in each
+                    for item in (one.items if isinstance(one, n.Seq) else (one,))
                 ]
-                choices.append(Seq(tuple(flat), structure.span))
-            return choices[0] if len(choices) == 1 else Or(tuple(choices), structure.span)
-        case Seq(items) | And(items) | Or(items):
+                choices.append(n.Seq(tuple(flat), structure.span))
+            return choices[0] if len(choices) == 1 else n.Or(tuple(choices), structure.span)
+        case n.Seq(items) | n.And(items) | n.Or(items):
             return replace(structure, items=tuple(_unrolled(item, names) for item in items))
-        case Opt(item) | Not(item) | First(item) | Next(item):
+        case n.Opt(item) | n.Not(item) | n.First(item) | n.Next(item):
             return replace(structure, item=_unrolled(item, names))
         case _:
             return structure

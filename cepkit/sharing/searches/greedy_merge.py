@@ -77,7 +77,6 @@ def _merge(state: Progressed, *, all_ways: bool) -> None:
     """Merge while anything gains.
 
     Args:
-        state: The current plans, and the best so far.
         all_ways: Whether to try all plans of each sub-pattern, with responses of all others to
             each.
     """
@@ -124,7 +123,6 @@ def _try(graph: PlanGraph, changes: Changes, others: Iterable[int], starts: Star
     """Change plans; let each branch return to its old one, and undo all if nothing is gained.
 
     Args:
-        changes: The new plans.
         others: Branches that may respond before the gain is computed.
         starts: The weaker sub-patterns that they may begin with.
     """

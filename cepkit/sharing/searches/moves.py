@@ -56,7 +56,6 @@ class Moves:
     """Random neighbours of the plans of a graph.
 
     Args:
-        graph: The plans, which change meanwhile.
         most: How many branches a move is about at most.
         seed: The seed of the random choices.
     """

@@ -22,7 +22,7 @@ from cepkit.spark.passes.frame import ResultFrame
 from cepkit.spark.passes.here import Here
 from cepkit.spark.passes.part import origin_of
 from cepkit.spark.passes.rows import batch_frame
-from cepkit.spark.profile.rates import sampled_rates, unknown_rates
+from cepkit.spark.profile.counting import sampled_rates, unknown_rates
 from cepkit.stream.stream import Stream
 
 
@@ -52,7 +52,6 @@ def aggregate(
 
     Args:
         stream: Events in a Spark DataFrame, which is read again for each action.
-        functions: For each query the columns of aggregates, by name.
         method: As for `cepkit.aggregate`; each cell chooses between A-Seq's methods.
         share: One of `routes.sharing.SHARES`, or a plan.
         plans: How the matches of some queries, by number, are detected; else in pattern order.
@@ -106,12 +105,7 @@ def aggregate_fetched(
     """Return the aggregates of a Spark stream that has been fetched, computed in this process.
 
     Args:
-        stream: Events in a Spark DataFrame.
         part: Those that the query needs, fetched.
-        query: The query.
-        functions: The columns of aggregates, by name.
-        method: As for `aggregate`.
-        emit: Which rows.
         workers: Returns the same aggregates, computed by workers.
         plan: How the matches are detected where they have to be.
 
@@ -122,7 +116,7 @@ def aggregate_fetched(
     batch_frame(stream)
     prepared = prepare(stream, query, functions, way_of(query, method), emit, plan)
     rows = Here(
-        RowsHere(part, prepared, method), prepared.output, stream.source.sparkSession, workers
+        RowsHere.of(part, prepared, method), prepared.output, stream.source.sparkSession, workers
     )
     route = f"computed in this process, where the events were {origin_of(part)}"
     return aggregates_frame(rows, prepared, prepared.method, prepared.reason, route)

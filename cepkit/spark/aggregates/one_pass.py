@@ -19,8 +19,7 @@ from pyspark.sql import types as t
 
 from cepkit.routes.sharing import Cluster
 from cepkit.spark.aggregates.query import AggregateQuery, route_for, sending_for_aggregates
-from cepkit.spark.aggregates.sinks import AggregatesSink, Aggregation, TotalsSink
-from cepkit.spark.aggregates.totals import ELEMENT
+from cepkit.spark.aggregates.sinks import ELEMENT, AggregatesSink, Aggregation, TotalsSink
 from cepkit.spark.cells.layout import NO_WINDOW
 from cepkit.spark.passes.delivery import Route
 from cepkit.spark.passes.one_pass import Pass, start_pass
@@ -80,7 +79,6 @@ def start(
         stream: The stream; its DataFrame is read again for each action.
         queries: The queries, by number: sequences, or one whose matches are detected.
         clusters: The clusters of queries that share counters.
-        statistics: The statistics of the stream.
         slice_seconds: The length of a time slice; None: chosen.
         route: How the events reach the workers; None: chosen.
         reported: Whether the user was already warned of rows that are no events.

@@ -48,7 +48,6 @@ class AggregateQuery:
 
     Attributes:
         request: The part that workers need.
-        cut: How the stream may be cut.
         promised: The columns of the output, in Arrow.
         output: The same, in Spark.
     """
@@ -82,7 +81,6 @@ def prepare(
     """Prepare a query; refuse aggregates that cannot be computed.
 
     Args:
-        way: How it is aggregated.
         plan: How the matches are detected where they have to be; None: in pattern order.
 
     Raises:

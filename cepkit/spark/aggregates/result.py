@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from cepkit.pattern.several import ALONE, PATTERN
 from cepkit.routes.aggregates import aggregate
 from cepkit.spark.aggregates.one_pass import AggregationPass
 from cepkit.spark.aggregates.query import AggregateQuery
-from cepkit.spark.aggregates.totals import as_promised
+from cepkit.spark.aggregates.sinks import as_promised
 from cepkit.spark.matches.table import pattern_column
 from cepkit.spark.passes.frame import ResultFrame
 from cepkit.spark.passes.here import Here
@@ -54,23 +54,28 @@ class RowsHere:
     """The rows of local aggregates, in the form that a frame needs.
 
     Attributes:
-        part: The events.
-        prepared: The prepared query.
-        method: As for `cepkit.aggregate`.
+        compute: Computes them.
+        promised: Their columns, as Spark has them.
         known: The rows, once computed.
     """
 
-    part: Stream
-    prepared: AggregateQuery
-    method: str
+    compute: Callable[[], Aggregates]
+    promised: pa.Schema
     known: Aggregates | None = None
+
+    @classmethod
+    def of(cls, part: Stream, prepared: AggregateQuery, method: str) -> RowsHere:
+        """Return the rows of a query over some events."""
+        request = prepared.request
+        queries, functions = {ALONE: request.query}, [request.functions]
+        return cls(
+            lambda: aggregate(part, queries, functions, method, request.emit)[0], prepared.promised
+        )
 
     def aggregates(self) -> Aggregates:
         """Return the aggregates."""
         if self.known is None:
-            request = self.prepared.request
-            queries, functions = {ALONE: request.query}, [request.functions]
-            (self.known,) = aggregate(self.part, queries, functions, self.method, request.emit)
+            self.known = self.compute()
         return self.known
 
     def count(self) -> int:
@@ -79,7 +84,7 @@ class RowsHere:
 
     def to_arrow(self) -> pa.Table:
         """Return all rows, with the promised types."""
-        columns, promised = self.aggregates().columns, self.prepared.promised
+        columns, promised = self.aggregates().columns, self.promised
         return pa.table(
             [as_promised(columns[field.name], field) for field in promised], schema=promised
         )

@@ -166,7 +166,6 @@ def choose_layout(extent: Extent | None, cut: Cut, *, cores: int, row_bytes: flo
 
     Args:
         extent: The size of the stream; None only if the length of a slice is given.
-        cut: How the stream may be cut.
         cores: How many tasks run at once.
         row_bytes: The approximate bytes of an event.
 

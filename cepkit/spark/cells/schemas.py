@@ -34,10 +34,6 @@ def _nullable(value: Any) -> Any:
 def arrow_columns(frame: DataFrame, names: Sequence[str], selected: Sequence[str]) -> pa.Schema:
     """Return the Arrow types of some columns of a Spark DataFrame, with timestamps in UTC.
 
-    Args:
-        names: Its columns.
-        selected: Those to take.
-
     Raises:
         StreamError: Spark cannot hand a column to Python through Arrow.
     """
@@ -65,14 +61,7 @@ def arrow_columns(frame: DataFrame, names: Sequence[str], selected: Sequence[str
 def match_columns(
     columns: t.StructType, names: Sequence[str], matches: MatchColumns, in_arrow: pa.Schema
 ) -> t.StructType:
-    """Return the Spark columns of the matches; they keep the types of the source.
-
-    Args:
-        columns: Those of the source.
-        names: The names of the columns.
-        matches: The columns.
-        in_arrow: Their Arrow types.
-    """
+    """Return the Spark columns of the matches; they keep the types of the source."""
     from pyspark.sql.pandas.types import from_arrow_type
 
     event = event_type(columns, names, matches.stream)

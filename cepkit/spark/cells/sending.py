@@ -178,7 +178,6 @@ def sending_for(
 
     Args:
         stream: The stream; its schema defines the output columns.
-        attributes: The columns that are read.
         numbers: The clocks besides time whose numbers workers need.
         every_type: Whether workers need the events of all types, in arrival order.
 

@@ -65,14 +65,9 @@ def detect(
 
     Args:
         stream: Events in a Spark DataFrame, which is read again for each action.
-        plan: An order for each of its branches.
-        slice_seconds: The length of a time slice; None: chosen.
         slice_events: The length of a slice where there is no window in time, but one in events,
             or contiguity.
         limit: The most matches wanted, None for all.
-        sets: Which sets of Kleene variables make matches.
-        route: How the events reach the workers; None: chosen.
-        plans: Chooses the plan of each slice inside each task.
         reported: Whether the user was already warned about the stream.
 
     Raises:
@@ -110,16 +105,7 @@ def start(
     """Return a pass for queries that run together; if the stream's size is unknown, a job counts.
 
     Args:
-        queries: The queries, by number.
-        plans: Their plans.
-        group: They, compiled.
-        statistics: The statistics of the stream, if known.
-        slice_seconds: As for `detect`.
-        slice_events: As for `detect`.
         limited: Whether only some of the matches are wanted.
-        route: As for `detect`.
-        follow: Chooses the plan of each slice.
-        reported: As for `detect`.
 
     Raises:
         PatternError: A condition compares values that cannot be compared.
@@ -152,13 +138,8 @@ def detect_fetched(
     """Return the matches in a fetched Spark stream, found in this process.
 
     Args:
-        stream: Events in a Spark DataFrame.
         part: Those that the query needs, fetched.
-        query: The pattern.
-        plan: An order for each of its branches.
         limit: The most matches wanted, None for all.
-        sets: Which sets of Kleene variables make matches.
-        plans: Chooses the plan of each slice.
 
     Raises:
         PatternError: A condition compares values that cannot be compared.

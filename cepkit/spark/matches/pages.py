@@ -2,11 +2,14 @@
 
 Spark starts only the tasks needed for a page. If possible, a filter becomes a condition of the
 pattern, so that the engine does not find other matches; Spark itself sorts.
+
+`limit(n).toArrow()` makes every task find n rows; `take(n)` starts few tasks, but converts values
+to Python objects. So rows are packed: a packet is a single value that `take` passes on unchanged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -22,12 +25,34 @@ from cepkit.pattern.query import Query
 from cepkit.progress import Progress
 from cepkit.spark.cells.schemas import quoted
 from cepkit.spark.matches.detect import detect
-from cepkit.spark.matches.packing import COLUMNS, SIZE, packets, unpacked
 from cepkit.spark.matches.result import SparkMatches
 from cepkit.spark.passes.rows import StreamRows, seconds_of
 from cepkit.spark.session.progress import run_with_progress
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.schema import Schema
+
+SIZE = 100
+"""The rows of a packet."""
+COLUMNS = "rows binary"
+
+
+def packets(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the packets of some rows, lazily."""
+    for batch in batches:
+        for begin in range(0, len(batch), SIZE):
+            part = batch.slice(begin, SIZE)
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, part.schema) as writer:
+                writer.write_batch(part)
+            yield pa.RecordBatch.from_arrays(
+                [pa.array([sink.getvalue().to_pybytes()], pa.binary())], names=["rows"]
+            )
+
+
+def unpacked(found: Sequence[bytes | bytearray]) -> pa.Table:
+    """Return the rows of one or more packets."""
+    tables = [pa.ipc.open_stream(bytes(packet)).read_all() for packet in found]
+    return pa.concat_tables(tables)
 
 
 class MatchPages:
@@ -37,7 +62,7 @@ class MatchPages:
         query: The query without RETURN, because the browser shows events.
         schema: How the rows of the events are read.
         names: The columns of an event.
-        timed: Whether times are timestamps instead of numbers.
+        timed: Whether times are timestamps, or texts of them, instead of numbers.
         progress: Whether long work shows a bar.
     """
 
@@ -54,7 +79,7 @@ class MatchPages:
         self._matches = matches
         self._stream = replace(stream, schema=replace(stream.schema, columns=self.schema.columns))
         kind = stream.source.schema.fields[stream.column_names.index(self.schema.time)].dataType
-        self.timed = isinstance(kind, t.TimestampType | t.TimestampNTZType)
+        self.timed = not isinstance(kind, t.NumericType)
         # Use it unchanged if it has all columns: the user may have cached it.
         as_it_is = not read and not matches.query.returned
         self._found: DataFrame = matches.select("*") if as_it_is else self._detected(self.query)
@@ -74,7 +99,6 @@ class MatchPages:
         """Return the first `n` matches, in an order, that satisfy a condition.
 
         Args:
-            n: The most matches.
             condition: A condition on the variables for which `can_search` is true.
             sort: A variable and an attribute, or an empty text and "start" or "length"; None for
                 the first ones found.
@@ -112,7 +136,6 @@ class MatchPages:
 
         Args:
             first: When that time begins, as a text of the column's type.
-            last: When it ends.
             seconds: Include this much time before and after.
             most: The most events: those nearest to the beginning.
         """

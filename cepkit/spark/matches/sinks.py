@@ -32,7 +32,6 @@ class MatchesSink:
     """Yields the matches of queries as rows of one table.
 
     Attributes:
-        group: The queries.
         table: Its columns.
         written: Those of the matches of each query, by its number.
         limited: Whether only some of the matches are wanted.
@@ -59,7 +58,6 @@ class CountsSink:
     """Counts the matches of each query without building rows.
 
     Attributes:
-        group: The queries.
         plans: As for `MatchesSink`.
     """
 

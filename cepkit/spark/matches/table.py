@@ -27,10 +27,7 @@ def matches_table(
     """Return the columns of the matches of several queries, as one table.
 
     Args:
-        stream: Where they are found.
-        columns: Its columns in Spark.
         sending: The columns and rows of it that workers get.
-        queries: The queries, by their numbers.
     """
     nothing = sending.nothing
     of = {}
@@ -49,14 +46,7 @@ def table_rows(
     events: EventColumns,
     columns: Mapping[int, MatchColumns],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the matches of several queries among some events as rows of one table.
-
-    Args:
-        blocks: The matches, with the number of their program.
-        group: The queries.
-        table: The columns.
-        columns: The columns of the matches of each query, by its number.
-    """
+    """Yield the matches of several queries among some events as rows of one table."""
     writers: dict[int, Writer] = {}
     for number, block in blocks:
         q = group.of[number]

@@ -35,10 +35,6 @@ class CollectedRows:
     def read(self, types: Types, most: float) -> pa.Table | float:
         """Return the rows of some types, and those that are no events.
 
-        Args:
-            types: The types; None for any.
-            most: The most bytes of the table.
-
         Returns:
             The rows; or about how many bytes they would take, if that is more.
         """

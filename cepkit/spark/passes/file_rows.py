@@ -80,10 +80,6 @@ class FileRows:
     def read(self, types: Types, most: float) -> pa.Table | float:
         """Return the rows of some types, and those that are no events.
 
-        Args:
-            types: The types; None for any.
-            most: The most bytes of the table.
-
         Returns:
             The rows; or about how many bytes they would take, if that is more.
         """
@@ -149,8 +145,6 @@ def file_rows(stream: Stream, columns: pa.Schema, *, in_order: bool) -> FileRows
     """Return the rows of a Spark stream from its files; None if Spark must read them.
 
     Args:
-        stream: Events in a Spark DataFrame.
-        columns: The columns to read, in Arrow.
         in_order: Whether the rows must be in Spark's order.
     """
     paths = scanned_files(stream.source)

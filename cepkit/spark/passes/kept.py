@@ -43,8 +43,6 @@ class Kept:
         """Return whether the part has some columns of all events of some types.
 
         Args:
-            columns: The columns.
-            types: The types.
             in_order: Whether the rows must be in Spark's order.
         """
         return (
@@ -68,7 +66,6 @@ def counted(
     """Return the rows of a stream by type; unless they are kept, a job counts them.
 
     Args:
-        stream: Events in a Spark DataFrame.
         wide: Columns of variable width whose bytes are needed.
         progress: Whether to show a bar: see `run_with_progress`.
     """

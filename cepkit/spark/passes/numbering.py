@@ -290,8 +290,6 @@ def _position(groups: Sequence[str], order: str, *, checked: bool) -> Column:
     """Return a row's position in its group, from 0.
 
     Args:
-        groups: Columns that say the group.
-        order: The column that says the order.
         checked: Whether it is null for ties with the previous row.
     """
     window = Window.partitionBy(*groups).orderBy(order)

@@ -79,9 +79,7 @@ def start_pass(
     """Return a pass; if the size of the stream is unknown, a job counts it now.
 
     Args:
-        scan: The columns that are read of the stream.
         route: How the events reach the workers; None: chosen.
-        dropped: The rows that are no events, if known.
         reported: Whether the user was already warned of them.
     """
     delivery = deliver(scan, route)

@@ -60,11 +60,7 @@ class OneTable:
 def one_table(
     of: Mapping[int, tuple[pa.Schema, Sequence[t.StructField]]],
 ) -> tuple[OneTable, t.StructType]:
-    """Return the columns of several queries as those of one table, in Arrow and in Spark.
-
-    Args:
-        of: The columns of each query, by its number, in both.
-    """
+    """Return the columns of several queries as those of one table, in Arrow and in Spark."""
     known: dict[tuple[str, str], int] = {}
     arrow = [pa.field(QUERY, pa.int32())]
     spark = [t.StructField(QUERY, t.IntegerType())]

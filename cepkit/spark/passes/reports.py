@@ -31,8 +31,6 @@ class Reports:
     """The reports of a pass's tasks, with a single warning of rows that are no events.
 
     Args:
-        sent: Where tasks report.
-        tasks: How many there are.
         reported: Whether the user knows of rows that are no events.
 
     Attributes:
@@ -59,12 +57,7 @@ class Reports:
         return sum((report.dropped for report in self.sent.by_task.values()), Dropped())
 
     def work(self, branches: Branches, programs: Sequence[Program]) -> SliceWork:
-        """Return the work of each plan, summed over the tasks.
-
-        Args:
-            branches: The plan of the whole stream.
-            programs: It, compiled.
-        """
+        """Return the work of each plan, summed over the tasks."""
         total = SliceWork()
         for report in self.sent.by_task.values():
             work = report.work

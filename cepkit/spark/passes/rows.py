@@ -137,7 +137,6 @@ def key_value(column: Column, name: str, kind: t.DataType, schema: Schema) -> Co
     Not for times written as texts: only workers can read these.
 
     Args:
-        column: The attribute.
         schema: Has the time column and the time zone.
     """
     if name == schema.time and isinstance(kind, t.NumericType):

@@ -103,13 +103,7 @@ class Sample:
     seed: int
 
     def serves(self, sending: Sending, window: int | None, seed: int) -> bool:
-        """Return whether a pattern can be measured on it.
-
-        Args:
-            sending: The columns and types that it reads.
-            window: Its window in time; None: it has none.
-            seed: The seed of its draw.
-        """
+        """Return whether a pattern can be measured on it."""
         own, design = self.sending, self.design
         if design.begins is not None and (window is None or window > design.after):
             return False
@@ -131,11 +125,6 @@ def draw(
     """Return a draw of a stream, and the rows to fetch.
 
     Args:
-        source: The rows.
-        sending: The columns and types that the pattern reads.
-        window: Its window in time; None: it has none.
-        counts: The stream, counted by type.
-        seed: The seed of the draw.
         by_hash: Whether to draw events alone, because slices have turned out to be too large.
     """
     types = sending.types
@@ -168,16 +157,7 @@ def draw(
 def _slices(
     counts: TypeCounts, relevant: int, window: int, size: int, most: float, seed: int
 ) -> SamplingDesign | None:
-    """Return slices all over the stream; None if they would have too many events, or most.
-
-    Args:
-        counts: The stream, counted by type.
-        relevant: The events of the pattern's types.
-        window: The window, in microseconds.
-        size: How many events the slices should have.
-        most: The most that they may have.
-        seed: The seed of their places.
-    """
+    """Return slices all over the stream; None if they would have too many events, or most."""
     first, last = counts.counts.first, counts.counts.last
     assert first is not None
     assert last is not None

@@ -17,8 +17,6 @@ class Scan:
 
     Attributes:
         sending: The columns and rows that workers get.
-        cut: How the stream may be cut.
-        statistics: The statistics of the stream.
         partition_by: The partition in which places are counted.
         seconds: The expected search time of one core.
     """

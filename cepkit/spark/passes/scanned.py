@@ -1,6 +1,6 @@
 """The Parquet files of a DataFrame that is certainly just their rows.
 
-Python reads such files instead of Spark: workers (`parquet.py`) or this process (`file_rows.py`).
+Python reads such files instead of Spark: workers (`delivery.py`) or this process (`file_rows.py`).
 The DataFrame must be a scan of local Parquet files without filters, partition columns or cached
 rows, and nothing may make Spark read a value differently: the calendar of ancient times, columns
 that are found by the numbers of fields, or files that have changed since Spark listed them.
@@ -97,13 +97,7 @@ def rows_in_files(frame: DataFrame) -> int | None:
 
 
 def is_read_alike(file: pq.ParquetFile, names: Sequence[str], columns: pa.Schema) -> bool:
-    """Return whether Arrow and Spark read the same from a file.
-
-    Args:
-        file: The file.
-        names: All columns that Spark has.
-        columns: Those that are read, in Arrow.
-    """
+    """Return whether Arrow and Spark read the same from a file."""
     return _same_columns(file.schema_arrow, names, columns) and not _old(file.metadata)
 
 

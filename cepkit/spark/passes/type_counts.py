@@ -15,7 +15,7 @@ from pyspark.sql import types as t
 
 from cepkit.progress import Progress
 from cepkit.spark.cells.sending import Integers
-from cepkit.spark.passes.one_action import in_one_action
+from cepkit.spark.passes.here import in_one_action
 from cepkit.spark.passes.part import Types
 from cepkit.spark.passes.rows import StreamRows, has_type
 from cepkit.spark.session.progress import run_with_progress
@@ -72,7 +72,6 @@ def count_types(
     """Count the rows of each type and find the first and the last event.
 
     Args:
-        source: The rows.
         wide: Columns of variable width whose bytes are added up.
         progress: Whether to show a bar: see `run_with_progress`.
     """

@@ -47,7 +47,6 @@ class Arrivals:
     """Counts the late events of a Spark stream.
 
     Attributes:
-        source: The stream.
         events: How many events it has.
     """
 

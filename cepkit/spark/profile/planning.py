@@ -18,8 +18,8 @@ from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.spark.cells.sending import measuring
 from cepkit.spark.passes.extent import has_width
+from cepkit.spark.passes.here import in_one_action
 from cepkit.spark.passes.kept import counted, kept_of
-from cepkit.spark.passes.one_action import in_one_action
 from cepkit.spark.passes.rows import StreamRows, batch_frame
 from cepkit.spark.passes.sample import Sample, SamplingDesign, draw, in_one_order, window_of
 from cepkit.spark.passes.type_counts import TypeCounts
@@ -39,8 +39,6 @@ def statistics_for_plans(
     """Measure a Spark stream as far as plans of a pattern need it.
 
     Args:
-        stream: Events in a Spark DataFrame.
-        query: The pattern.
         seed: Seed of the sample.
         joins: Whether to sample joins.
 

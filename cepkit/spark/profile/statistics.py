@@ -30,8 +30,8 @@ from cepkit.progress import Progress
 from cepkit.spark.cells.dealing import Batches, dealt_out, unpacked
 from cepkit.spark.cells.layout import Cut, Layout
 from cepkit.spark.cells.sending import Sending, measuring
+from cepkit.spark.passes.here import in_one_action
 from cepkit.spark.passes.kept import kept_of
-from cepkit.spark.passes.one_action import in_one_action
 from cepkit.spark.passes.rows import StreamRows, batch_frame
 from cepkit.spark.passes.sample import in_one_order
 from cepkit.spark.passes.type_counts import count_types
@@ -77,7 +77,6 @@ def profile(
     """Measure a Spark stream.
 
     Args:
-        stream: Events in a Spark DataFrame.
         seed: Seed of the sample.
         sample_events: About how many events of the pattern's types to measure.
         joins: Whether to sample joins, if the stream is small enough to measure completely.

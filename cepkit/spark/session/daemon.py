@@ -58,11 +58,7 @@ def prepare() -> None:
 
 
 def polite(work: Worker) -> Worker:
-    """Return a worker that ends quietly when its reader has gone, and freezes module objects.
-
-    Args:
-        work: Runs one task.
-    """
+    """Return a worker that ends quietly when its reader has gone, and freezes module objects."""
     modules = 0
 
     def worker(sock: socket.socket, authenticated: bool) -> int:

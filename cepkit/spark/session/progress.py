@@ -53,7 +53,6 @@ def run_with_progress(
         progress: True for a bar; "auto" for one in a terminal or a notebook, and only when the
             action takes more than two seconds; False for none (the user may still interrupt).
         group: The job group, for `tasks_of`; None for a new one.
-        frame: A DataFrame whose session must be alive.
         stop: Ends at an interrupt what jobs of the group are not: a streaming query. It may be
             called several times, also before there is anything to end.
 

@@ -31,7 +31,7 @@ from cepkit.spark.aggregates.sinks import AggregatesSink, Aggregation
 from cepkit.spark.matches.table import named_columns, pattern_column
 from cepkit.spark.passes.one_pass import Cell
 from cepkit.spark.passes.one_table import one_table
-from cepkit.spark.profile.rates import unknown_rates
+from cepkit.spark.profile.counting import unknown_rates
 from cepkit.spark.streaming.bucket import Bucket
 from cepkit.spark.streaming.live import Live
 from cepkit.spark.streaming.pieces import unpacking
@@ -57,7 +57,6 @@ class AggregateSearch:
         rows: The columns of the rows.
         reach: The events that it must see.
         at_any_time: Whether expiries have rows.
-        kind: The kind of the rows.
     """
 
     sink: AggregatesSink
@@ -95,10 +94,8 @@ def aggregate(
     Events are kept once, for the longest window.
 
     Args:
-        stream: Events in a streaming DataFrame.
         queries: The queries, with windows in time, by their names; of several, the column `pattern`
             says of which a row is.
-        functions: For each query the columns of aggregates, by name.
         method: How they are aggregated, as for `cepkit.aggregate`.
         emit: Which rows there are; no total, as the stream has no end.
         share: The parts counted once: "prefix", "none", or a plan; "auto" is "prefix", as nobody
@@ -150,14 +147,6 @@ def prepare_aggregation(
     plan: SharingPlan,
 ) -> Prepared:
     """Return the searches for the aggregates of queries in the buckets of a stream.
-
-    Args:
-        stream: Events in a streaming DataFrame.
-        queries: As for `aggregate`.
-        functions: As for `aggregate`.
-        method: As for `aggregate`.
-        emit: As for `aggregate`.
-        plan: The plan of the shared counters.
 
     Raises:
         PatternError: An aggregate cannot take the column that it is of.

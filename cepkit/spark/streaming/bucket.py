@@ -93,11 +93,9 @@ class Bucket:
         """Yield late events, and rows that become certain as time moves on; return the new state.
 
         Args:
-            held: The state of the bucket.
             new: Rows that have come since, in the order of arrival, of `sending`'s columns.
             until: The time in microseconds before which all events had come before these; None:
                 not known yet.
-            number: The number of the bucket.
             complete: The time before which all events have come with these; None: `until`.
         """
         until = _latest(until, held.complete)
@@ -125,12 +123,7 @@ class Bucket:
         return replace(held, events=table, complete=complete)
 
     def wakes(self, held: Held, number: int = 0) -> int | None:
-        """Return the time that must be complete before there is more to do; None: never.
-
-        Args:
-            held: The state of the bucket after a step.
-            number: The number of the bucket.
-        """
+        """Return the time that must be complete before there is more to do; None: never."""
         if not len(held.events) or held.complete is None:
             return None
         ts = self.sending.times(held.events)

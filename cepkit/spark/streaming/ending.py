@@ -21,10 +21,9 @@ from cepkit.spark.session.progress import run_with_progress
 from cepkit.spark.streaming.bucket import Bucket
 from cepkit.spark.streaming.checkpoints import readable
 from cepkit.spark.streaming.explanation import StreamExplanation
-from cepkit.spark.streaming.identity import Identity
 from cepkit.spark.streaming.live import FOUND, Live, found_rows
 from cepkit.spark.streaming.searches import FAR
-from cepkit.spark.streaming.state import from_bytes
+from cepkit.spark.streaming.state import Identity, from_bytes
 from cepkit.spark.streaming.watching import LateEvents, Watched, watch
 
 _FOUND = pa.schema([("kind", pa.string()), ("rows", pa.int64()), ("packed", pa.binary())])
@@ -38,7 +37,6 @@ def ended_rows(
 
     Args:
         checkpoint: The folder that is read for some of them.
-        explanation: What the query did.
         late: The late events of this run, which were left out.
     """
     ended = ResultFrame(
@@ -91,7 +89,6 @@ class Finishing:
     """The rows that are left in the states of buckets.
 
     Attributes:
-        bucket: The searches over the events of a bucket.
         identity: The identity of the query that the states belong to.
         numbers: The number of each bucket by its label.
     """

@@ -88,7 +88,6 @@ class StreamExplanation(Printed):
     """The steps of a streaming query: prints as a table, has an HTML repr and a pandas twin.
 
     Attributes:
-        title: Its title.
         steps: The counts of each step.
     """
 
@@ -138,7 +137,6 @@ def steps_of(
     """Return the steps of searches, with the expected work of each.
 
     Args:
-        work: Their work.
         branches: For each search the branch of each of its programs.
         rows: The number of rows that came; the expected work is that for as many rows of the
             recording from which a plan's statistics are.

@@ -25,8 +25,6 @@ def folder_frame(
         session: The Spark session; times that name no time zone are in its own.
         kind: "csv" or "parquet".
         batch: The files that are there now, from which the columns are known.
-        time: The column of the time.
-        unit: The unit of numeric times.
     """
     schema = batch.schema
     reader = session.readStream.schema(schema)
@@ -48,7 +46,6 @@ def replayed_frame(session: Any, folder: Path, schema: pa.Schema) -> DataFrame:
 
     Args:
         session: The Spark session; None: the one that is running, or a local one.
-        schema: Their columns.
     """
     session = get_session() if session is None else session
     reader = session.readStream.schema(from_arrow_schema(schema)).option("maxFilesPerTrigger", 1)

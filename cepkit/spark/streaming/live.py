@@ -29,9 +29,8 @@ from cepkit.errors import StreamError
 from cepkit.spark.cells.keys import Key
 from cepkit.spark.passes.rows import StreamRows
 from cepkit.spark.streaming.bucket import Bucket, Found, Held
-from cepkit.spark.streaming.identity import Identity
 from cepkit.spark.streaming.pieces import PIECES, Packing, bucket_labels, read_pieces
-from cepkit.spark.streaming.state import from_bytes, to_bytes
+from cepkit.spark.streaming.state import Identity, from_bytes, to_bytes
 from cepkit.stream.stream import Stream
 
 KINDS = ("match", "timed-out", "row", "late", "ahead", "no-time", "no-type", "events", "looked")
@@ -64,7 +63,6 @@ class Stepping:
     Spark unpickles one for each task.
 
     Attributes:
-        bucket: The searches over the events of a bucket.
         identity: The identity of the query that the state belongs to.
         numbers: The number of each bucket by its label.
         delay: By how much the watermark is behind the latest event, in milliseconds.
@@ -171,7 +169,6 @@ class Live:
     """A streaming query, ready to run.
 
     Attributes:
-        bucket: The searches over the events of a bucket.
         identity: The identity of the query that the state belongs to.
         key: The key that is hashed; None: there is one bucket, or slices of time.
         buckets: The number of buckets.

@@ -28,9 +28,9 @@ from cepkit.spark.cells.sending import Sending, numbers_for, sending_for
 from cepkit.spark.matches.table import matches_table
 from cepkit.spark.passes.one_table import OneTable
 from cepkit.spark.streaming.bucket import Bucket
-from cepkit.spark.streaming.identity import Identity
 from cepkit.spark.streaming.searches import FAR, Counted, MatchSearch, Reach, Search
 from cepkit.spark.streaming.slices import Slices
+from cepkit.spark.streaming.state import Identity
 from cepkit.spark.streaming.timeouts import TimeoutSearch, timeout_queries
 from cepkit.stream.durations import duration_text
 from cepkit.stream.sessions import check_session
@@ -49,7 +49,6 @@ class Prepared:
     """Queries made ready.
 
     Attributes:
-        bucket: The searches over the events of a bucket.
         key: The key that the events of a match share; its hash decides their bucket.
         table: The columns of the rows of all queries.
         output: The same, in Spark.
@@ -174,10 +173,6 @@ def prepare(
     """Return the searches for the matches of queries in the buckets of a stream.
 
     Args:
-        stream: Events in a streaming DataFrame.
-        queries: The patterns by their names.
-        plans: A plan for each.
-        sets: Which sets of Kleene variables make matches.
         share: Whether queries share the steps that they begin with.
         timeouts: Whether partial matches that time out are looked for too.
         follow: Makes what chooses the plan of a query in a bucket anew in each micro-batch; queries

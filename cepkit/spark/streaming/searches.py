@@ -122,7 +122,6 @@ class MatchSearch:
     """The search for the matches of queries that are run as one.
 
     Attributes:
-        group: The queries.
         table: The columns of the matches of all queries.
         written: The columns of the matches of each query, by its number.
         reach: The events that it must see.

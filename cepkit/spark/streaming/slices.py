@@ -50,9 +50,7 @@ class Slices:
         """Yield the parts of a stretch of time that a bucket owns and that have events.
 
         Args:
-            bucket: The number of the bucket.
             ts: The times of the events that it sees, ascending.
-            owned: The stretch.
         """
         assert owned.until is not None
         begin = 0 if owned.since is None else int(np.searchsorted(ts, owned.since))

@@ -25,6 +25,8 @@ from cepkit.tables import count_text
 _ROWS = 10
 """The number of micro-batches that are shown."""
 _LOOK_SECONDS = 0.5
+_RECORDED = 86_400
+"""A watermark that is so many seconds behind the clock is that of a recorded stream."""
 """The time between two looks at a query."""
 
 
@@ -76,7 +78,8 @@ class Watched:
         """Return the progress and counts of micro-batches, one row for each.
 
         Columns: rows (read), rows_per_second, watermark, behind (seconds from the watermark to the
-        begin of the micro-batch), seconds (it took), state_rows (buckets), state_bytes, and the
+        begin of the micro-batch; missing for a stream of more than a day ago, which is recorded),
+        seconds (it took), state_rows (buckets), state_bytes, and the
         counts: matches, late, ahead, no-time, no-type, events (of the pattern's types), looked
         (events looked at, those of windows again and again); plans, where they follow the stream.
         """
@@ -114,9 +117,6 @@ class Watched:
 
     def last(self, n: int = 5) -> pd.DataFrame:
         """Return the rows of its sink that end last; all of the sink is read.
-
-        Args:
-            n: The number of rows.
 
         Raises:
             StreamError: The sink cannot be read.
@@ -192,9 +192,8 @@ class Watched:
 
     def _last(self) -> pd.DataFrame:
         table = self.table().tail(_ROWS)
-        return table.loc[
-            :, [name for name in table if name not in (*KINDS, "plans") or table[name].any()]
-        ]
+        if_any = (*KINDS, "plans", "behind")
+        return table.loc[:, [name for name in table if name not in if_any or table[name].any()]]
 
     def _summary(self) -> str:
         state = "running" if self.query.isActive else "stopped"
@@ -249,7 +248,8 @@ def _row(progress: Any, counts: Mapping[str, Any]) -> dict[str, Any]:
     watermark = dict(progress.eventTime or {}).get("watermark")
     behind = None
     if watermark is not None:
-        behind = (pd.Timestamp(progress.timestamp) - pd.Timestamp(watermark)).total_seconds()
+        away = (pd.Timestamp(progress.timestamp) - pd.Timestamp(watermark)).total_seconds()
+        behind = away if away < _RECORDED else None
     return {
         "rows": progress.numInputRows,
         "rows_per_second": progress.processedRowsPerSecond,

@@ -51,8 +51,6 @@ def tally_slice(
     """Measure the conditions of `query` on the events of one slice.
 
     Args:
-        columns: The events, with the attributes of `attributes_read`.
-        query: The pattern.
         seed: The seed of the draws; the same seed on the same events gives the same numbers.
         sample: The number of draws for each set of variables.
         owned: The first and the last microsecond of the slice; None for those of the events. A
@@ -97,8 +95,6 @@ def combine(
     would make every plan free.
 
     Args:
-        query: The pattern.
-        counts: The counts of the whole stream.
         slices: The tallies of each measured slice, weighted by its combinations.
         partial: Whether the stream has further slices.
     """
@@ -153,9 +149,6 @@ def estimate(
     """Measure a stream in memory.
 
     Args:
-        columns: The events, with the attributes of `attributes_read`.
-        query: The pattern.
-        seed: The seed of the sample.
         details: Whether to count more than plans need: keys, times, missing values and late
             events.
         joins: Whether to sample joins, which takes as long as all the rest.
@@ -183,9 +176,6 @@ def joins_of(
 
     Args:
         columns: The whole stream or a part of it, with the attributes of `attributes_read`.
-        query: The pattern.
-        statistics: The selectivities of the stream.
-        seed: The seed of the draws.
         part: The part; None: the whole stream.
     """
     joins: dict[frozenset[str], Joined] = {}

@@ -23,9 +23,8 @@ from cepkit.statistics.over_time import Buckets
 from cepkit.statistics.parts import PartCounts, StreamCounter, Weighted
 from cepkit.statistics.stream_counts import StreamCounts, attributes_read, count_types
 from cepkit.stream.columns import Dropped, EventColumns
-from cepkit.stream.reading.file_parts import FileParts
+from cepkit.stream.reading.file_parts import FileParts, sampled_events
 from cepkit.stream.reading.ingest import event_columns
-from cepkit.stream.reading.sampled import sampled_events
 from cepkit.threads import number_of_threads
 
 _OF, _NUMBER = "\0key", "\0number"

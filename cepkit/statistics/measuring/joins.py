@@ -122,11 +122,9 @@ def sampled_joins(
     """Return the sampled joins of sets of two or more variables of a branch.
 
     Args:
-        columns: The whole stream, or part of it.
         branch: The branch, without conditions on whole sets.
         members: For each variable of `joined_variables` the rows that pass its own conditions.
         statistics: The other measurements; they decide the order of joins.
-        seed: The seed of the draws.
         part: The part; None: the whole stream.
     """
     if not members or not all(map(len, members.values())):
@@ -138,12 +136,8 @@ class JoinSampling:
     """Samples all sets of some variables of a branch.
 
     Args:
-        columns: The whole stream, or part of it.
         branch: The branch, without conditions on whole sets.
         members: For each of the variables the rows that pass its own conditions, at least one.
-        statistics: The rates and selectivities.
-        seed: The seed of the draws.
-        sample: The size of each set's sample.
         part: The part of the stream; None: the whole stream.
     """
 

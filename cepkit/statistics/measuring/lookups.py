@@ -6,7 +6,7 @@ match lie side by side. O(n log n) for each index, O(log n) for each look-up.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -71,7 +71,6 @@ class Lookups:
     """Looks up the events that extend the partial matches of a branch.
 
     Args:
-        columns: The events.
         branch: The branch, with a window in time or none.
         members: For each variable the rows that pass its own conditions.
     """
@@ -103,12 +102,7 @@ class Lookups:
         return Bound(rows, times, np.minimum.reduce(every), np.maximum.reduce(every))
 
     def of(self, variable: str, bound: Bound) -> Scope:
-        """Return the events of a variable that lie in scope of partial matches.
-
-        Args:
-            variable: The variable to bind next.
-            bound: The events of the partial matches.
-        """
+        """Return the events of a variable that lie in scope of partial matches."""
         shared = {
             number: next(v for v in bound.rows if v in keys)
             for number, keys in enumerate(self._keys)
@@ -130,6 +124,28 @@ class Lookups:
         widths = np.where(present, np.searchsorted(index.ranks, high) - begins, 0)
         others = tuple((shared[n], self._keys[n]) for n in shared if n not in indexed)
         return Scope(variable, bound.rows, index.rows, begins, widths, others)
+
+    def most(self, variable: str, before: Collection[str]) -> int:
+        """Return the most events of a variable in scope of a partial match, or a bound of that.
+
+        Args:
+            variable: The variable to bind next.
+            before: The variables that are bound.
+        """
+        if not before:
+            return len(self._members[variable])
+        shared = [
+            number
+            for number, keys in enumerate(self._keys)
+            if variable in keys and not keys.keys().isdisjoint(before)
+        ]
+        index = self._index(variable, self._fitting(shared))
+        one_side = self._before[variable] | self._after[variable]
+        reach = self._window if one_side.intersection(before) else 2 * self._window
+        # The ranks of a key end where those of the next one begin.
+        last = (index.ranks // (self._span + 2) + 1) * (self._span + 2) - 1
+        ends = np.searchsorted(index.ranks, np.minimum(index.ranks + reach, last), side="right")
+        return int((ends - np.arange(len(ends))).max(initial=0))
 
     def _fitting(self, numbers: Iterable[int]) -> tuple[int, ...]:
         """Return the keys that fit into one look-up."""
@@ -178,7 +194,6 @@ class Scope:
     """The events in scope of partial matches: one range of rows for each partial match.
 
     Attributes:
-        variable: The variable of the events.
         bound: The events of the partial matches.
         rows: The rows that the ranges refer to.
         begins: The begin of each range.

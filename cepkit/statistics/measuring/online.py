@@ -89,8 +89,6 @@ class OnlineStatistics:
     successful ones. Conditions without evaluations keep their previous selectivity.
 
     Args:
-        query: The pattern.
-        known: The previous statistics.
         window: The length of the stretch, in microseconds.
         error: The largest relative error of a count.
     """

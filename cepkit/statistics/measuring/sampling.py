@@ -212,9 +212,6 @@ def linked(link: Link, part: Slice, rng: np.random.Generator, sample: int) -> Ta
     as keys with few. The other conditions are sampled among the pairs that agree.
 
     Args:
-        link: The two variables, and the attributes that must be equal.
-        part: The slice.
-        rng: The random generator.
         sample: The number of draws.
     """
     names = link.variables

@@ -47,7 +47,6 @@ def estimate_by_slices(
     """Return statistics for plans from slices of a stream in memory, or from all of a short one.
 
     Args:
-        columns: The events, with the attributes of `attributes_read`.
         query: The pattern. Without a window in time the whole stream is measured.
         seed: The seed of the choice of slices and of the draws.
         size: About the number of events of all slices; more if windows are long.
@@ -70,15 +69,7 @@ def estimate_by_slices(
 def measured_slices(
     slices: Slices, query: Query, counts: StreamCounts, *, seed: int, joins: bool
 ) -> Statistics:
-    """Return statistics from the slices of a stream.
-
-    Args:
-        slices: The slices.
-        query: The pattern.
-        counts: The counts of the whole stream.
-        seed: The seed of the draws.
-        joins: Whether to sample joins.
-    """
+    """Return statistics from the slices of a stream."""
     tallies = tally_slice(slices.columns, query, seed=seed)
     statistics = combine(query, counts, [tallies], partial=True)
     statistics = replace(statistics, measured_events=slices.events)
@@ -109,8 +100,6 @@ class Slices:
         """Return slices of about `size` events; None if the whole stream is not much longer.
 
         Args:
-            columns: The stream.
-            query: The pattern.
             seed: The seed of their places.
             size: The number of their events together; more if windows are long.
         """
@@ -148,8 +137,6 @@ class Slices:
         """Return some slices of a stream, concatenated.
 
         Args:
-            columns: The stream, or the parts of it where the slices lie.
-            query: The pattern, with a window in time.
             begins: The first row of each slice.
             own: The row after the last that the slice owns.
             ends: The row after the last one.

@@ -21,7 +21,6 @@ def arrival_numbers(column: ArrowColumn, name: str, rows: npt.NDArray[np.integer
 
     Args:
         column: The arrival of each row of a source: numbers or times.
-        name: The column's name, for error messages.
         rows: The rows that are events, ascending.
 
     Returns:
@@ -73,11 +72,6 @@ def check_arrival(kind: pa.DataType, name: str) -> None:
 
 def refuse_missing(name: str, missing: int, events: int) -> None:
     """Refuse a column with missing values.
-
-    Args:
-        name: The column's name.
-        missing: The number of events without a value.
-        events: The number of events.
 
     Raises:
         StreamError: `missing` is not 0.

@@ -23,10 +23,10 @@ from cepkit.stream.coded import decoded
 from cepkit.stream.columns import Column, EventColumns, LazyRows
 from cepkit.stream.paths import shown
 from cepkit.stream.reading import readers, sources
+from cepkit.stream.reading.arrow import plain
 from cepkit.stream.reading.file_parts import FileParts, event_size
 from cepkit.stream.reading.ingest import attribute, event_columns
 from cepkit.stream.reading.marks import Mark, check_unchanged, mark_of
-from cepkit.stream.reading.plain import plain
 from cepkit.stream.reading.time_range import rows_inside, taken
 from cepkit.stream.reading.times import ties_of_nanoseconds
 from cepkit.stream.schema import Schema
@@ -123,9 +123,7 @@ def load(
 
     Args:
         source: A pandas DataFrame, an Arrow table or a path.
-        schema: The roles of the columns.
         names: The columns of the source.
-        required: The attributes.
         cache: The cache; newly read columns are added.
 
     Raises:
@@ -219,12 +217,7 @@ def _by_column(
     """Read columns of Parquet files one after another, so that only one is in memory twice.
 
     Args:
-        path: The path of the files.
-        schema: The roles of the columns.
-        names: The columns of the files.
-        names_to_read: The attributes to read.
         events: The events with other attributes; None to read them as well.
-        mark: The mark of the files.
     """
     file = _FileColumns(path, names, schema)
     if events is not None:

@@ -37,7 +37,6 @@ class CsvFormat:
     Attributes:
         sep: What separates fields.
         decimal: The decimal point.
-        encoding: The encoding.
         texts: Columns that are read as texts.
     """
 
@@ -96,8 +95,6 @@ def read_csv_files(
 
     Args:
         path: The place of the files, for error messages.
-        files: The files.
-        columns: The columns to read.
         limit: The number of rows to read from the beginning; None for all.
         form: How they are written.
     """

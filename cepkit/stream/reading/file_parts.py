@@ -8,7 +8,7 @@ to be in memory at once, is known from the statistics of the files before anythi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -18,16 +18,45 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cepkit.stream.coded import coded_field
-from cepkit.stream.columns import MISSING_INTEGER
+from cepkit.stream.columns import MISSING_INTEGER, EventColumns
 from cepkit.stream.reading import readers
-from cepkit.stream.reading.arrow import is_list, is_text
+from cepkit.stream.reading.arrow import is_list, is_text, plain
+from cepkit.stream.reading.ingest import event_columns
 from cepkit.stream.reading.marks import Mark, check_unchanged, mark_of
-from cepkit.stream.reading.plain import plain
 from cepkit.stream.reading.row_groups import RowGroup, groups_of
 from cepkit.stream.reading.time_range import rows_inside, taken
 from cepkit.stream.reading.times import microseconds
 from cepkit.stream.schema import Schema
 from cepkit.threads import in_order
+
+_STRETCHES = 4
+_ROWS = 1 << 17
+_WINDOWS = 4
+"""The windows in a stretch; each has `_ROWS` rows at least."""
+_MOST = 1 << 20
+
+
+def sampled_events(parts: FileParts, attributes: Sequence[str], window: int) -> EventColumns:
+    """Return stretches of a stream, as if a window lay between each and the next.
+
+    Args:
+        window: The microseconds between them.
+    """
+    first, last = parts.ends
+    in_window = parts.rows * window // max(last - first, 1)
+    least = min(max(_ROWS, _WINDOWS * in_window), _MOST)
+    schema = parts.schema
+    needed = {*attributes, *schema.roles}
+    names = [name for name in parts.stored.names if name in needed]
+    stretches = parts.some(names, least, _STRETCHES)
+    columns = event_columns(pa.concat_tables([parts.empty(names), *stretches]), schema, attributes)
+    ends = np.cumsum([len(stretch) for stretch in stretches])
+    stretch = np.searchsorted(ends, columns.source_rows(np.arange(len(columns))), "right")
+    steps = np.diff(columns.ts, prepend=columns.ts[:1])
+    apart = stretch[1:] > stretch[:-1]
+    steps[1:][apart] = np.minimum(steps[1:][apart], window + 1)
+    return replace(columns, ts=columns.ts[:1] + np.cumsum(steps))
+
 
 _EVENT = 12.0
 """The bytes of the time and the type of an event."""
@@ -72,12 +101,9 @@ class FileParts:
     """The parts of Parquet files.
 
     Attributes:
-        path: The files.
         schema: The roles of the columns.
         stored: The columns of the files.
         groups: The parts in the order of rows.
-        footers: The footer of each file.
-        mark: The mark of the files.
     """
 
     path: Path
@@ -172,7 +198,6 @@ class FileParts:
         """Yield the parts; while one is used, the next ones are read.
 
         Args:
-            columns: The columns to read.
             threads: The most threads that read.
             by_time: Whether they come in the order of time; else in that of rows.
 
@@ -190,9 +215,7 @@ class FileParts:
         """Return stretches of parts from all over the files, each as one table.
 
         Args:
-            columns: The columns to read.
             rows: The least rows of a stretch.
-            most: The most stretches.
         """
         order = self._order()
         ends = np.cumsum([self.groups[place].rows for place in order])

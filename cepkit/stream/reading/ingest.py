@@ -77,7 +77,6 @@ def event_columns(
 
     Args:
         table: Rows in order of arrival, unless the schema or `arrivals` give another order.
-        schema: The roles of the columns.
         attributes: The columns that conditions read; others are carried along unchanged.
         arrivals: The arrival number of each row, if the rows are a part of a larger stream.
         places: The arrival number inside the partition.
@@ -160,7 +159,6 @@ def attribute(column: ArrowColumn, name: str, schema: Schema) -> Column:
 
     Args:
         column: The values.
-        name: The column's name, for error messages.
         schema: The schema, for the time zone of times without one.
 
     Raises:

@@ -16,9 +16,8 @@ import pyarrow as pa
 
 from cepkit.errors import StreamError
 from cepkit.lazy import pc, pd
-from cepkit.stream.coded import coded_field, decoded
+from cepkit.stream.coded import coded_field, decoded, value_codes
 from cepkit.stream.columns import MISSING_INTEGER
-from cepkit.stream.distinct import value_codes
 from cepkit.stream.reading.arrow import ArrowColumn, integers, is_text
 
 # The errors of pyarrow for values that it has no type for.

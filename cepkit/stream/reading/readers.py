@@ -83,7 +83,6 @@ def read_table(
 
     Args:
         path: A CSV or Parquet file, or a folder of them.
-        columns: The columns to read, in the order of the result.
         limit: The number of rows to read from the beginning; None for all.
         coded: Whether texts of Parquet files stay dictionary-encoded as stored.
         within: Has the time range to read; row groups that lie outside are left out.

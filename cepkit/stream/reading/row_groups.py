@@ -23,7 +23,6 @@ class RowGroup:
 
     Attributes:
         path: The file.
-        number: The row group in it.
         rows: How many it has.
         first: The earliest time in microseconds; None if no row has a time.
         last: The latest.
@@ -64,9 +63,6 @@ def groups_of(
     """Return the row groups of a file that have rows; None if statistics of times are missing.
 
     Args:
-        path: The file.
-        footer: Its footer.
-        schema: The roles of the columns.
         kind: The type of the time column.
     """
     if not sorts_like_times(kind, schema):

@@ -123,7 +123,6 @@ def _plain(table: pa.Table, zones: dict[str, str]) -> pa.Table:
     """Return a table with texts in place of codes, and times in the zones of earlier tables.
 
     Args:
-        table: The table.
         zones: The zones of columns; those of new columns are added.
     """
     for place, field in enumerate(table.schema):

@@ -17,6 +17,7 @@ import pyarrow as pa
 from cepkit.errors import StreamError
 from cepkit.stream.paths import path_of
 from cepkit.stream.reading import readers
+from cepkit.stream.reading.arrow import plain
 from cepkit.stream.reading.json_lines import is_json, read_json
 from cepkit.stream.reading.nested import flattened, flattened_frame, flattened_pandas
 from cepkit.stream.reading.pandas_columns import (
@@ -24,7 +25,6 @@ from cepkit.stream.reading.pandas_columns import (
     from_pandas,
     refuse_mixed_zones,
 )
-from cepkit.stream.reading.plain import plain
 from cepkit.stream.reading.time_range import rows_inside, taken
 from cepkit.stream.reading.written import Written, with_column
 from cepkit.stream.schema import Schema
@@ -205,9 +205,6 @@ def all_rows(
     """Return columns of a local source as a table of plain types.
 
     Args:
-        source: A pandas DataFrame, an Arrow table or a path.
-        columns: The columns to read.
-        names: All columns of the source.
         schema: Has the time range whose rows are read; None for all rows.
         coded: Whether texts of a DataFrame may be codes (see `pandas_columns.decoded`).
     """

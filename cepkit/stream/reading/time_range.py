@@ -88,7 +88,6 @@ def rows_inside(column: ArrowColumn, schema: Schema) -> slice | pa.Array | None:
 
     Args:
         column: Their times.
-        schema: Has the range.
     """
     if not schema.has_range:
         return None
@@ -114,7 +113,6 @@ def spark_condition(kind: pa.DataType, name: str, schema: Schema) -> str:
     Args:
         kind: The type of the time column.
         name: The column.
-        schema: Has the range.
 
     Raises:
         UnsupportedError: Only Python reads such times.

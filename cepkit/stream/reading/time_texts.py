@@ -41,7 +41,6 @@ def parse_times(column: ArrowColumn, name: str, timezone: str | None) -> Integer
 
     Args:
         column: Texts such as "2024-03-01", "2024-03-01T10:00:00.5Z", "2024-03-01 10:00+01:00".
-        name: The column's name, for error messages.
         timezone: The zone of texts without one; None is UTC, and then all texts must have a zone or
             none.
 

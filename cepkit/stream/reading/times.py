@@ -34,7 +34,6 @@ def microseconds(
     Args:
         column: Timestamps of any unit with or without a zone, dates (midnight), numbers, or
             texts in ISO 8601 ("2024-03-01", "2024-03-01 10:00:00.5+01:00").
-        name: The column's name, for error messages.
         unit: The unit of numbers; required for numbers and refused for other values.
         timezone: The zone of times without one; None is UTC. See `time_zones` for local times that
             occur twice or never.
@@ -84,7 +83,6 @@ def ties_of_nanoseconds(column: arrow.ArrowColumn, unit: str | None) -> int:
     """Return how many times are equal to the one before only because nanoseconds are floored.
 
     Args:
-        column: Times.
         unit: The unit of numbers.
     """
     kind = column.type
@@ -104,7 +102,6 @@ def durations(array: arrow.ArrowColumn, name: str) -> Integers:
 
     Args:
         array: Durations of any unit.
-        name: The column's name, for error messages.
 
     Returns:
         A new int64 array with `MISSING_INTEGER` for null.

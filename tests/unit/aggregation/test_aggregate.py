@@ -289,6 +289,6 @@ def test_rows_of_which_none_is_an_event_have_no_sum(method: str, emit: str) -> N
         assert found.num_rows == 0
 
 
-def test_method_that_has_gone_says_what_to_write() -> None:
+def test_method_that_has_gone_names_its_successor() -> None:
     with pytest.raises(StreamError, match=r"two-step' has gone\nHint: method='detect'"):
         ck.aggregate(stream("a b"), "PATTERN SEQ(A a, B b) AGG COUNT", method="two-step")

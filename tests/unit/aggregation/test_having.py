@@ -94,7 +94,7 @@ def test_it_prints_as_it_reads_and_the_builder_says_the_same():
         ("AGG COUNT HAVING COUNT > 2 HAVING COUNT > 3", "HAVING is given twice"),
     ],
 )
-def test_what_is_no_threshold_of_an_aggregate_is_refused(clauses, message):
+def test_having_without_threshold_of_an_aggregate_is_refused(clauses, message):
     with pytest.raises(PatternError, match=message):
         ck.parse(f"PATTERN SEQ(A a, B b) {clauses}")
 

@@ -47,6 +47,18 @@ def test_json_tells_the_method(on_stocks):
     assert found["first_rows"] == [{"count": 4282, "max(b.price)": 30.57}]
 
 
+def test_aggregates_of_values_of_matches_are_totals(on_stocks):
+    asked = "MEDIAN(c.ts - a.ts), P95(c.price - a.price), COUNT(DISTINCT a.volume)"
+    query = TOTAL.replace("COUNT, MAX(b.price)", asked)
+    ran = on_stocks("aggregate", "--pattern-text", query, "--emit", "total")
+    assert "by detect (values of matches)" in ran.out
+    assert ran.out.splitlines()[0].split("  ")[0] == "median(c.ts - a.ts)"
+    on_stocks("aggregate", "--pattern-text", query, "--emit", "total", "--out", "a.csv")
+    assert pa_csv.read_csv("a.csv").column(0)[0].as_py().startswith("PT")
+    ran = on_stocks("aggregate", "--pattern-text", query)
+    assert "emit='total' gives it of all matches" in ran.err
+
+
 OTHER = "PATTERN SEQ(MSFT a, GOOG b, AAPL c) WITHIN 1 hour AGG SUM(c.volume), COUNT"
 
 

@@ -30,6 +30,7 @@ def completed(words: list[str], tmp_path, capsys) -> list[str]:
         (["cepkit", "det"], ["detect"]),
         (["cepkit", "plan", "--plan"], ["--planner"]),
         (["cepkit", "completion", "f"], ["fish"]),
+        (["cepkit", "detect", "--unit", "m"], ["ms", "min"]),
     ],
 )
 def test_bash_completes(words, some, tmp_path, capsys):

@@ -193,3 +193,27 @@ def test_no_events_on_standard_input(on_stocks, monkeypatch):
     ran = on_stocks("profile", "--events", "-")
     assert ran.code == 1
     assert "is empty" in ran.err
+
+
+def test_clock_error_shows_certainty(on_stocks):
+    ran = on_stocks("detect", "--pattern", "p.cep", "--clock-error", "1 minute")
+    assert (ran.code, ran.err) == (0, "")
+    assert "certainty" in ran.out.splitlines()[0]
+    assert " certain, " in ran.out
+    assert " possible\n" in ran.out
+
+
+def test_why_not_with_clock_error_names_clocks(on_stocks):
+    options = ("--event", "a=1", "--event", "b=0", "--clock-error", "1 hour")
+    ran = on_stocks("why-not", "--pattern-text", RIGHT, *options)
+    assert "clock" in ran.out
+
+
+def test_sample_and_error_bound_of_the_command(on_stocks):
+    ran = on_stocks("detect", "--pattern-text", f"{RIGHT} WITHIN 1 hour", "--sample", 3)
+    assert (ran.code, ran.err) == (0, "")
+    assert "3 matches in" in ran.out
+    text = f"{RIGHT} WITHIN 1 hour AGG COUNT"
+    ran = on_stocks("aggregate", "--pattern-text", text, "--error", 0.05, "--seed", 4)
+    assert "count low" in ran.out
+    assert "by sampling" in ran.out

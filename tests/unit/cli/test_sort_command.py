@@ -70,7 +70,7 @@ def test_existing_file_is_replaced_only_if_asked(cepkit, unsorted):
         (("nothing.parquet", "out.parquet", "--time", "ts"), "nothing.parquet"),
     ],
 )
-def test_what_cannot_be_sorted_is_refused(cepkit, unsorted, arguments, message):
+def test_source_without_sortable_times_is_refused(cepkit, unsorted, arguments, message):
     pq.write_table(rows(texts=True), "texts.parquet")
     ran = cepkit("sort", *arguments)
     assert ran.code == 1
@@ -78,7 +78,7 @@ def test_what_cannot_be_sorted_is_refused(cepkit, unsorted, arguments, message):
     assert not Path("out.parquet").exists()
 
 
-def test_what_does_not_fit_asks_for_duckdb(cepkit, unsorted, monkeypatch):
+def test_file_larger_than_memory_asks_for_duckdb(cepkit, unsorted, monkeypatch):
     monkeypatch.setattr(sorting, "free_memory", lambda: 1_000)
     ran = cepkit("sort", unsorted, "out.parquet", "--time", "ts")
     assert ran.code == 1

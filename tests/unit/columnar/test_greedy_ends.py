@@ -107,7 +107,7 @@ def test_a_condition_on_the_whole_run_chooses_among_those_that_ended(name):
         ("a.v < count(a)", "count(a[..i])"),
     ],
 )
-def test_each_member_beside_the_whole_run_is_refused_with_what_to_write(condition, instead):
+def test_each_member_beside_the_whole_run_is_refused_with_a_rewrite(condition, instead):
     with pytest.raises(PatternError) as error:
         ck.parse(f"PATTERN KL(NEXT r a) GREEDY WHERE {condition}")
     assert "'a'" in str(error.value)
@@ -115,7 +115,7 @@ def test_each_member_beside_the_whole_run_is_refused_with_what_to_write(conditio
     ck.parse(f"PATTERN KL(NEXT r a) WHERE {condition}")  # there a run of each length is a match
 
 
-def test_what_stands_before_the_run_ends_it_with_its_members():
+def test_event_before_the_run_ends_it_with_its_members():
     rows = pd.DataFrame({"t": range(6), "kind": list("xrrrry"), "v": [1, 3, 5, 4, 9, 0]})
     text = "PATTERN SEQ(x b, NEXT KL(NEXT r a) GREEDY) WHERE a[i].v - a[1].v < 3 + b.v"
     assert [len(match["a"]) for match in ck.detect(stream(rows), text)] == [3]

@@ -71,7 +71,7 @@ def test_output_profile_without_matches_is_empty(stream):
     assert dict(output_profile(ck.detect(stream, text, ["a", "b"])).last) == {}
 
 
-def test_comparison_gives_what_if_a_curve_for_each_plan(statistics):
+def test_what_if_of_a_comparison_has_a_curve_for_each_plan(statistics):
     comparison = ck.compare_plans(TEXT, statistics)
     found = ck.what_if(TEXT, statistics, comparison, "c")
     assert len(found.curves) == len({row.plan.branches for row in comparison.rows})

@@ -12,7 +12,7 @@ import pytest
 import cepkit as ck
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.skip_till_next import detection
-from cepkit.columnar.skip_till_next.programs import search_programs
+from cepkit.columnar.skip_till_next.detection import search_programs
 from cepkit.pattern.evaluation.functions import registered as functions
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parsing.parser import parse

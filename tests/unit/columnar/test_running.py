@@ -109,7 +109,7 @@ def test_maximal_sets_are_largest_for_each_choice_of_others():
         assert len(largest) == 4
 
 
-def test_explanation_says_what_one_thread_does_in_order():
+def test_explanation_names_the_work_done_in_order_by_one_thread():
     stream = ck.events(ck.sample_stocks(200), time="ts", type="ticker")
     text = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute"
     assert "order of the stream" not in str(ck.detect(stream, text).explain())

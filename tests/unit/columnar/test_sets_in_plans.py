@@ -80,7 +80,7 @@ def detected(text: str, order: tuple[str, ...]) -> Matches:
     return found
 
 
-def test_rare_set_comes_first_and_saves_what_its_place_promises() -> None:
+def test_rare_set_comes_first_and_saves_the_promised_work() -> None:
     text = TEXT.format("SEQ", "")
     found = ck.detect(RARE, text)
     late = ck.detect(RARE, text, plan=["a", "c", "b"])

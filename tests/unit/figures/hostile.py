@@ -27,8 +27,7 @@ from cepkit.columnar.compile.query import compile_query
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce
-from cepkit.columnar.results.several import SeveralMatches
-from cepkit.columnar.results.shared_explanation import SharedExplanation
+from cepkit.columnar.results.several import SeveralMatches, SharedExplanation
 from cepkit.columnar.slices.plans import SlicePlan
 from cepkit.costs import PARTIAL_MATCHES
 from cepkit.diagnosis.result import Funnel, NearMisses, Requirements, WhyNot
@@ -377,6 +376,7 @@ _BY_HAND: dict[str, Callable[[], Drawn]] = {
     "tradeoff": _each(tradeoff),
     "what-if": _each(rates_asked),
     "calibration": _each(calibration),
+    "equivalence": _each(equivalence),
     "explanation": _each(explanation),
     "validity": _each(validity),
     "plans in force": lambda: iter(

@@ -19,6 +19,7 @@ import pytest
 import cepkit
 import cepkit as ck
 import cepkit_widgets
+from cepkit.columnar.results.held import _HeldMatches
 from cepkit.columnar.results.in_pieces import _MatchesInPieces
 from cepkit.figures import FIGURES, Player, write_report
 from cepkit.figures.charts.aggregates import draw_from_spark
@@ -213,8 +214,8 @@ def classes() -> set[type]:
                 imported = importlib.import_module(module.name)
                 found |= {kind for _, kind in inspect.getmembers(imported, inspect.isclass)}
     ours = {kind for kind in found if kind.__module__.startswith("cepkit")}
-    # A part is a stream, and matches in pieces are matches.
-    ours -= {Part, _MatchesInPieces}
+    # A part is a stream, and matches in pieces are matches; so are those that are held.
+    ours -= {Part, _MatchesInPieces, _HeldMatches, *_HeldMatches.__subclasses__()}
     shown = {kind for kind in ours if hasattr(kind, "_repr_html_")}
     return shown - {base for kind in shown for base in kind.__mro__[1:]}
 

@@ -29,7 +29,7 @@ from cepkit.pattern.builder import (
 )
 from cepkit.pattern.parsing.parser import parse, parse_condition
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
-from cepkit.pattern.terms import expression_of
+from cepkit.pattern.terms import expression_of, prev
 
 a, b, c = var("a"), var("b"), var("c")
 NAN = float("nan")
@@ -138,7 +138,8 @@ def test_builder_steps_do_not_change_earlier_patterns():
         (lambda: PAIR.where(a.d < timedelta(weeks=10**8)).query, "292,000 years"),
         (lambda: a.x.is_in("abc"), "list of values"),
         (lambda: a[0], "a column's name"),
-        (lambda: sum_(a.x + 1), "attribute of a variable"),
+        (lambda: prev(a.x + 1), "attribute of a variable"),
+        (lambda: PAIR.where(sum_(a.x + 1) > 3).query, "which is of many matches"),
         (lambda: PAIR.within(4), "duration with its unit"),
         (PAIR.within, "window of nothing"),
         (lambda: PAIR.within("4 h", events=3), "both"),
@@ -226,3 +227,12 @@ def test_times_of_python_are_those_of_texts(time):
     zone = "" if getattr(time, "tzinfo", None) is None else "Z"
     written = parse(f"PATTERN SEQ(A a, B b) WHERE a.ts < TIMESTAMP '2024-05-01 09:30{zone}'")
     assert seq(event("a", "A"), event("b", "B")).where(a.ts < time).query == written
+
+
+def test_aggregates_of_values_are_built_as_they_are_written():
+    a, b = var("a"), var("b")
+    built = PAIR.agg(avg(b.t - a.t), count(a.user, distinct=True), "P95(b.x)", avg(b.x))
+    text = "PATTERN SEQ(A a, B b) AGG AVG(b.t - a.t), COUNT(DISTINCT a.user), P95(b.x), AVG(b.x)"
+    assert built.query == parse(text)
+    over = built.having(avg(b.t - a.t) > timedelta(minutes=5)).query
+    assert parse(str(over)) == over

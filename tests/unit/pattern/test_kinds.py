@@ -154,7 +154,7 @@ def test_kind_called_like_a_type_of_the_stream_is_refused():
     assert error.value.span.column == 8
 
 
-def test_equal_kinds_of_two_patterns_are_shared_whatever_their_names():
+def test_equal_kinds_of_two_patterns_are_shared_under_other_names():
     stream = ck.events(ck.sample_stocks(2_000), time="ts", type="ticker")
     one = "DEFINE dear AS price > 40 PATTERN SEQ(dear a, AAPL b, GOOG c) WITHIN 1 minute"
     other = "DEFINE high AS price > 40 PATTERN SEQ(high x, AAPL y, INTC z) WITHIN 1 minute"

@@ -160,13 +160,13 @@ def test_comparison_prints_as_a_table():
     lines = str(comparison).splitlines()
     assert lines[0] == "cost: partial-matches"
     assert re.split(r"  +", lines[1].strip()) == [
-        *("planner", "plan", "cost", "as a tree", "x best", "latency", "planning ms")
+        *("planner", "plan", "cost as a tree", "x best", "latency", "planning ms")
     ]
     assert "a → b | c → a" in lines[4]
     starts = [lines[1].index("plan  "), *(re.search("[→⋈]", i).start() - 2 for i in lines[2:-4])]
     assert len(set(starts)) == 1
     assert lines[-4:-2] == [", ".join(labels_of(EITHER.structure).values()), "★ the cheapest"]
-    assert lines[-2].startswith("x best: by the cost as a tree")
+    assert lines[-2].startswith("as a tree: an order leans left")
     assert lines[-1].startswith("latency: ")
     frame = comparison.to_pandas()
     assert list(frame.columns) == [

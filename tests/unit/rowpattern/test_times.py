@@ -69,6 +69,6 @@ def test_missing_time_has_a_missing_difference():
         ("HOUR(A.x)", "cannot be computed"),
     ],
 )
-def test_what_databases_compute_differently_is_refused(expression, said):
+def test_computation_that_differs_between_databases_is_refused(expression, said):
     with pytest.raises(PatternError, match=said):
         measured(expression)

@@ -11,8 +11,8 @@ from cepkit.errors import StreamError
 from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.several import ALONE
 from cepkit.plan.checks import as_plan
-from cepkit.spark.streaming.identity import FORMAT, Identity
 from cepkit.spark.streaming.prepare import dealt_out, identity_of, prepare
+from cepkit.spark.streaming.state import FORMAT, Identity
 from cepkit.stream.schema import Schema
 from tests.cells import stream_of
 

@@ -38,7 +38,7 @@ def rows(seed, n, disorder):
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize(("seed", "n", "disorder"), [(1, 5_000, 0), (2, 3_000, 9_000), (3, 40, 0)])
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_profile_of_large_file_counts_what_that_of_a_table_counts(
+def test_profile_of_large_file_equals_that_of_its_table(
     tmp_path, monkeypatch, pattern, seed, n, disorder
 ):
     monkeypatch.setattr(marks, "_SETTLED", -(10**18))

@@ -115,7 +115,7 @@ def test_plan_of_large_file_expects_the_matches_of_all_of_it(path, large):
     assert matches.plan.forecast.matches == pytest.approx(matches.count(), rel=0.5)
 
 
-def test_what_needs_all_events_loads_the_file(path, large):
+def test_query_that_needs_all_events_loads_the_file(path, large):
     matches = ck.detect(stream_of(path), "PATTERN SEQ(A a, B b) WHERE a.x = 0 AND b.x = 0")
     assert type(matches) is Matches
     adapted = ck.detect(stream_of(path), PATTERN, adapt="slices")

@@ -110,3 +110,14 @@ def test_markup_of_a_pattern_is_shown_as_text():
     answer = ck.equivalent("""PATTERN "<b>" a""", "PATTERN B b")
     assert "<b>B" not in answer._repr_html_()
     assert "&lt;b&gt;" in answer._repr_html_()
+
+
+def test_a_difference_is_drawn_as_a_stream_and_a_lane_for_each_pattern():
+    answer = ck.equivalent("PATTERN SEQ(A a, B b)", "PATTERN AND(A a, B b)")
+    texts = [note.text for note in ck.draw(answer).layout.annotations]
+    assert any("the stream" in text for text in texts)
+    assert any("no other match" in text for text in texts)
+    circles = [shape for shape in ck.draw(answer).layout.shapes if shape.type == "circle"]
+    assert len(circles) == 2
+    same = ck.draw(ck.equivalent("PATTERN A a", "PATTERN A b", streams=50))
+    assert "no difference in 50 streams" in str(same.layout)

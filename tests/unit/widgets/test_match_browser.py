@@ -346,3 +346,18 @@ def test_states_are_values():
     assert state.at(int(order[0]), order) == state.at(int(order[0]), order)
     with pytest.raises(ck.CepkitError, match="not among those"):
         state.at(99, order)
+
+
+@pytest.mark.parametrize(
+    ("times", "unit", "said"),
+    [
+        (["2024-03-21T10:00:00", "2024-03-21T10:00:05"], None, "2024-03-21 10:00:00"),
+        ([1_711_015_200, 1_711_015_205], "s", "1,711,015,200 s"),
+    ],
+)
+def test_browser_writes_times_of_texts_and_numbers_in_full(times, unit, said):
+    frame = pd.DataFrame({"ts": times, "type": ["A", "B"]})
+    stream = ck.events(frame, time="ts", type="type", unit=unit)
+    app = MatchBrowser(ck.detect(stream, "PATTERN SEQ(A a, B b) WITHIN 10 seconds"))
+    assert said in app.html
+    assert "e+09" not in app.html

@@ -80,11 +80,14 @@ def test_the_best_plan_changes_at_a_crossing_and_not_before(name):
     best = comparison.best
 
     def lead(position):
-        """By how much another plan is cheaper, as a logarithm."""
+        """By how much the best plan is cheaper, as a logarithm: as trees, of like ones as such."""
         state = START.at(name, parameter.at(position))
         found = state.compare()
         least = min(found.log_cost(row) for row in found.rows)
-        return state.log_cost(best.branches, as_trees=True) - least
+        as_trees = state.log_cost(best.branches, as_trees=True) - least
+        if as_trees > 1e-6:
+            return as_trees
+        return state.log_cost(best.branches, as_trees=False) - found.best.log_cost
 
     reach = {crossing.above: parameter.position(crossing.value) for crossing in crossings}
     for above, end in ((False, 0.0), (True, 1.0)):
@@ -93,6 +96,16 @@ def test_the_best_plan_changes_at_a_crossing_and_not_before(name):
             assert lead(here + (to - here) * share) < 1e-6
         if above in reach and abs(end - to) > 0.02:
             assert lead(to + (end - to) * 0.02) > 1e-9
+
+
+def test_orders_that_tie_as_trees_cross_where_the_comparison_takes_the_other():
+    known = ck.Statistics.assumed({"a": 5.0, "b": 2.0}, span_seconds=600)
+    state = ExplorerState.of("PATTERN SEQ(A a, B b) WITHIN 10 seconds", known)
+    (crossing,) = state.crossings(state.compare(), "rate:a")
+    assert crossing.value == pytest.approx(2.0, rel=0.05)
+    assert not crossing.above
+    below = state.at("rate:a", 0.9 * crossing.value).compare()
+    assert below.best.branches != state.compare().best.branches
 
 
 def test_some_numbers_have_crossings():
@@ -179,6 +192,22 @@ def test_outlook_names_plans_changed_by_the_last_move():
     assert moved.changed("given-order") is None
 
 
+def test_planners_with_the_same_plan_share_a_row():
+    app = PlanExplorer(TEXT, KNOWN)
+    groups = app.outlook.by_cost
+    plans = [group[0].plan.branches for group in groups]
+    assert len(set(plans)) == len(plans) < len(app.outlook.comparison.rows)
+    assert sorted(row.plan.planner for group in groups for row in group) == sorted(
+        ck.planners.PLANNERS
+    )
+    assert app.html.count('data-do="pinA"') == len(groups) + 1
+    assert app.html.count('data-do="choose"') == len(ck.planners.PLANNERS)
+    told(app, do="step", value="End")
+    assert app.plan.branches == plans[-1]
+    told(app, do="step", value="Home")
+    assert app.plan.branches == plans[0]
+
+
 def test_the_app_follows_its_reader():
     app = PlanExplorer(TEXT, KNOWN)
     assert app.error is None
@@ -190,7 +219,7 @@ def test_the_app_follows_its_reader():
     told(app, do="choose", value="zstream")
     assert app.plan.planner == "zstream"
     told(app, do="step", value="End")
-    assert app.plan.planner == "dp-tree"
+    assert app.plan.branches == app.outlook.by_cost[-1][0].plan.branches
     told(app, set="cost", value="blend")
     told(app, set="alpha", value="0")
     assert app.outlook.state.model.alpha == 0
@@ -212,6 +241,24 @@ def test_both_plans_run_on_the_sample(stream):
     assert "≈" in app.html
     app.move("rate:a", 1.0)
     assert "≈" not in app.html
+
+
+def test_run_after_a_move_expects_what_the_stream_has(stream):
+    app = PlanExplorer(STOCKS, ck.profile(stream, STOCKS), stream=stream, events=1500)
+    for side in "AB":
+        told(app, do=f"pin{side}", value="given-order")
+
+    def expected():
+        app.run()
+        app.refresh()
+        return re.findall("≈ [^<]*", app.html)
+
+    as_measured = expected()
+    assert as_measured
+    assert "not as the sliders have it" not in app.html
+    app.move("rate:a", 50 * app.statistics.rates["a"])
+    assert expected() == as_measured
+    assert "expected of the stream as it is, not as the sliders have it" in app.html
 
 
 @pytest.mark.parametrize(

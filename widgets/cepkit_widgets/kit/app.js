@@ -1,6 +1,7 @@
 // Shows HTML that Python makes and tells Python what the reader does with it.
 // Elements say what they mean: data-set="name" is a value, data-do="name" an action,
-// data-keys="name" a place whose arrow keys are an action, data-copy a text for the clipboard.
+// data-keys="name" a place whose arrow keys are an action, data-copy a text for the clipboard,
+// data-panel="name" the part of an app that is asked.
 
 const MOVES = ["ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End"];
 const PATIENCE = 8000;
@@ -12,6 +13,11 @@ function dark() {
   if (theme === "light" || theme === "dark") return theme === "dark";
   return matchMedia("(prefers-color-scheme: dark)").matches;
 }
+
+/** The panel that an element belongs to, and the name of a value in it. */
+const panel = (element) => element.closest("[data-panel]")?.dataset.panel;
+const named = (set, of) => (set === undefined ? undefined : `${of ?? ""}/${set}`);
+const name = (element) => named(element.dataset.set, panel(element));
 
 /** Makes what is shown equal to what was made; elements that stay keep their focus. */
 function morph(own, made, held) {
@@ -27,7 +33,7 @@ function morph(own, made, held) {
     if (own.getAttribute(name) !== value) own.setAttribute(name, value);
   }
   children(own, made, held);
-  if (own.dataset.set && !held(own.dataset.set)) {
+  if (own.dataset.set && !held(name(own))) {
     if (own.type === "checkbox") own.checked = made.hasAttribute("checked");
     else if (own.value !== made.value) own.value = made.value;
   }
@@ -64,7 +70,8 @@ function render({ model, el }) {
   let since = 0;
   // What is being typed and not yet sent is the reader's as well.
   let unsent = null;
-  const held = (name) => (sent.get(name) ?? 0) > answered || name === unsent || queue.some((m) => m.set === name);
+  const key = (message) => named(message.set, message.panel);
+  const held = (name) => (sent.get(name) ?? 0) > answered || name === unsent || queue.some((m) => key(m) === name);
 
   const flush = () => {
     if (!queue.length) return;
@@ -72,13 +79,14 @@ function render({ model, el }) {
     const message = queue.shift();
     last = Math.max(last + 1, Date.now());
     since = performance.now();
-    if (message.set) sent.set(message.set, last);
+    if (message.set) sent.set(key(message), last);
     model.send({ ...message, n: last });
   };
-  const say = (message) => {
+  const say = (message, from) => {
+    if (from && panel(from)) message.panel = panel(from);
     // While an answer is awaited only the latest value of a control matters.
-    if (message.set === unsent) unsent = null;
-    const same = message.set ? queue.findIndex((m) => m.set === message.set) : -1;
+    if (key(message) === unsent) unsent = null;
+    const same = message.set ? queue.findIndex((m) => key(m) === key(message)) : -1;
     if (same >= 0) queue.splice(same, 1);
     queue.push(message);
     flush();
@@ -105,10 +113,10 @@ function render({ model, el }) {
   place.addEventListener("input", (event) => {
     const target = event.target.closest("[data-set]");
     if (!target || target.nodeName === "SELECT" || target.type === "checkbox") return;
-    unsent = target.dataset.set;
+    unsent = name(target);
     if (target.nodeName === "TEXTAREA") return;
     clearTimeout(typing);
-    const tell = () => say({ set: target.dataset.set, value: value(target) });
+    const tell = () => say({ set: target.dataset.set, value: value(target) }, target);
     if (target.type === "range") tell();
     else typing = setTimeout(tell, 250);
   });
@@ -116,19 +124,19 @@ function render({ model, el }) {
     const target = event.target.closest("[data-set]");
     if (!target || target.type === "range" || target.nodeName === "TEXTAREA") return;
     clearTimeout(typing);
-    say({ set: target.dataset.set, value: value(target) });
+    say({ set: target.dataset.set, value: value(target) }, target);
   });
   place.addEventListener("click", (event) => {
     const target = event.target.closest("[data-do], [data-copy]");
     if (!target || target.disabled) return;
     if (target.dataset.copy !== undefined) navigator.clipboard?.writeText(target.dataset.copy);
-    else say({ do: target.dataset.do, value: target.dataset.value ?? null });
+    else say({ do: target.dataset.do, value: target.dataset.value ?? null }, target);
   });
   place.addEventListener("keydown", (event) => {
     const mark = event.target.closest("[data-rove] [data-do]");
     if (mark && ["Enter", " "].includes(event.key)) {
       event.preventDefault();
-      say({ do: mark.dataset.do, value: mark.dataset.value });
+      say({ do: mark.dataset.do, value: mark.dataset.value }, mark);
     } else if (mark && ["ArrowLeft", "ArrowRight"].includes(event.key)) {
       event.preventDefault();
       const marks = [...mark.closest("[data-rove]").querySelectorAll("[data-do]")].sort((a, b) => a.dataset.at - b.dataset.at);
@@ -138,7 +146,7 @@ function render({ model, el }) {
     if (event.target.matches("input, select, textarea") || event.altKey || event.ctrlKey || event.metaKey) return;
     if (target && MOVES.includes(event.key)) {
       event.preventDefault();
-      say({ do: target.dataset.keys, value: event.key });
+      say({ do: target.dataset.keys, value: event.key }, target);
     }
   });
 

@@ -6,7 +6,7 @@ import json
 from functools import cache
 from importlib.resources import files
 from threading import RLock
-from typing import Any
+from typing import Any, Self
 
 import anywidget
 import traitlets
@@ -49,17 +49,40 @@ class App(anywidget.AnyWidget):
 
     html = traitlets.Unicode().tag(sync=True)
     """The HTML to show."""
+    owner: App | None = None
+    """The app that this one is a panel of: it has no page of its own then."""
 
     def __init__(self) -> None:
         """Show the app; subclasses must first set everything that `body()` needs."""
         # JupyterLab delivers the user's actions in another thread.
-        self.moving = RLock()
-        self.width = 760
+        self.moving: RLock = RLock() if self.owner is None else self.owner.moving
+        self.width: int = 760 if self.owner is None else self.owner.width
         self.error: Exception | None = None
         self._answered = 0
         super().__init__()
         self.on_msg(self._asked)
         self.refresh()
+
+    @classmethod
+    def panel_of(cls, owner: App, *args: Any, **options: Any) -> Self:
+        """Return the app as a panel of another, which shows its HTML and hands on its actions."""
+        panel = cls.__new__(cls)
+        panel.owner = owner
+        cls.__init__(panel, *args, **options)
+        return panel
+
+    def open(self) -> None:
+        """Open the page of the app; a panel has none."""
+        if self.owner is None:
+            super().open()
+
+    @property
+    def panels(self) -> dict[str, App]:
+        """The panels that are seen, by their names in the page."""
+        return {}
+
+    def changed(self, panel: App) -> None:
+        """Show a panel that has changed."""
 
     def body(self) -> str:
         """Return the HTML of the app, with all texts escaped; errors stand in `ERROR_PLACE`."""
@@ -85,7 +108,11 @@ class App(anywidget.AnyWidget):
                 body = body.replace(ERROR_PLACE, error_over(self.error))
             elif self.error is not None:
                 body = error_note(self.error) + body
-            self.html = f'<div data-answered="{self._answered}">{body}</div>'
+            if self.owner is None:
+                self.html = f'<div data-answered="{self._answered}">{body}</div>'
+            else:
+                self.html = body
+                self.owner.changed(self)
 
     def to_html(self) -> str:
         """Return a static copy of the app, for pages without a kernel."""
@@ -94,20 +121,33 @@ class App(anywidget.AnyWidget):
             f"<fieldset disabled>{self.html}</fieldset></div>"
         )
 
+    def answer(self, content: Any) -> None:
+        """Do what the user asked for, or keep the error; `refresh` shows it."""
+        try:
+            name = content.get("set") or content["do"]
+            self.error = None
+            if name != CLOSE:
+                self.act(name, content.get("value"))
+        except Exception as error:  # noqa: BLE001 - it becomes a text in the app
+            self.error = error
+
+    def resize(self, width: int) -> None:
+        """Take the width of the page."""
+        self.width = width
+
     def _asked(self, _: Any, content: Any, __: Any) -> None:
         with self.moving:
-            try:
-                name = content.get("set") or content["do"]
-                if name == "width":
-                    self.width = max(NARROW, min(WIDE, int(content["value"])))
-                else:
-                    self.error = None
-                    if name != CLOSE:
-                        self.act(name, content.get("value"))
-            except Exception as error:  # noqa: BLE001 - it becomes a text in the app
-                self.error = error
             self._answered = int(content.get("n", 0))
-            self.refresh()
+            if content.get("set") == "width":
+                try:
+                    self.resize(max(NARROW, min(WIDE, int(content["value"]))))
+                except (KeyError, TypeError, ValueError) as error:
+                    self.error = error
+                self.refresh()
+                return
+            asked = self.panels.get(str(content.get("panel")), self)
+            asked.answer(content)
+            asked.refresh()
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """Add a static copy for pages without widgets, as an exported notebook."""

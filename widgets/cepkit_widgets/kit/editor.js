@@ -12,7 +12,7 @@ function editors(place, say) {
   let typing;
   const tell = (area, asked = false) => {
     clearTimeout(typing); // or what was typed before would take the list away that is asked for now
-    say({ set: area.dataset.set, value: { text: area.value, caret: area.selectionStart, asked } });
+    say({ set: area.dataset.set, value: { text: area.value, caret: area.selectionStart, asked } }, area);
   };
   let dismissed = false;
   // The chosen word, and the text and caret that it was chosen for: Python knows nothing of it.

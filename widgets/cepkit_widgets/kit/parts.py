@@ -13,6 +13,8 @@ STEPS = 400
 """The number of steps of a slider."""
 ERROR_PLACE = '<div class="fault"></div>'
 """Where an app shows its error: below the controls, over what follows, which stays where it is."""
+_SIDE_BY_SIDE = 820
+"""Panes are side by side from this width in pixels."""
 CLOSE = "close"
 """The action that takes an app's error away."""
 
@@ -288,6 +290,26 @@ def error_over(error: Exception) -> str:
         ERROR_PLACE.removesuffix("</div>")
         + f'<div class="over">{error_note(error)}{button(CLOSE, "Close")}</div></div>'
     )
+
+
+def scrolling(label: str, html: str) -> str:
+    """Return HTML in a frame that scrolls if there is no room."""
+    return (
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{html_text(label)}">'
+        f"{html}</div>"
+    )
+
+
+def two_panes(room: float) -> tuple[float, float]:
+    """Return the widths of two panes, which are one above the other where there is no room.
+
+    Args:
+        room: The width of both, in pixels; style.css says where they stand side by side.
+    """
+    if room < _SIDE_BY_SIDE:
+        return room, room
+    left = max(300.0, 0.4 * (room - 20))
+    return left, room - 20 - left
 
 
 def html_text_lines(text: str) -> str:

@@ -117,6 +117,20 @@ class MatchBrowser(App):
         """The number of the current match, in the order in which matches were found."""
         return self.state.current
 
+    @property
+    def chosen(self) -> tuple[int, ...]:
+        """The numbers of the events of the current match, in the order of the stream."""
+        known, current = self._known, self.state.current
+        return () if known is None or current is None else known.events_of(current)
+
+    def choose(self, events: tuple[int, ...]) -> bool:
+        """Choose the match of these events; return whether it is in the table."""
+        number = None if self._known is None else self._known.number_of(events)
+        if number is None or not (self._order == number).any():
+            return False
+        self.state = self.state.at(number, self._order)
+        return True
+
     def select(self, number: int) -> None:
         """Make a match the current one.
 

@@ -77,7 +77,7 @@ class Known(ABC):
         repeated: Those of them that bind several events.
         size: How many matches are known.
         complete: Whether these are all.
-        timed: Whether times are timestamps instead of numbers.
+        timed: Whether times are timestamps, or texts of them, instead of numbers.
         place: Where the other matches are, in words; empty if here.
         lacking: Which events of the stream are not here, in words; empty if all are.
     """
@@ -162,6 +162,17 @@ class Known(ABC):
                 here[of[members.rows == event]] = True
         return np.flatnonzero(held)
 
+    def events_of(self, number: int) -> tuple[int, ...]:
+        """Return the events of a match, ascending."""
+        return tuple(sorted({e for events in self.binding(number).values() for e in events}))
+
+    def number_of(self, events: tuple[int, ...]) -> int | None:
+        """Return the number of the first known match of exactly these events; None without one."""
+        if not events:
+            return None
+        numbers = map(int, self.with_event(events[0]))
+        return next((number for number in numbers if self.events_of(number) == events), None)
+
     @property
     def attributes(self) -> tuple[str, ...]:
         """The columns of events, those that conditions read first."""
@@ -199,7 +210,8 @@ class KnownMatches(Known):
     def __init__(self, matches: Matches) -> None:
         super().__init__(matches.query, matches.columns)
         self.matches = matches
-        self.timed = pa.types.is_timestamp(matches.schema.field(START).type)
+        kind = matches.schema.field(START).type
+        self.timed = not (pa.types.is_integer(kind) or pa.types.is_floating(kind))
         some = copy.copy(matches)
         some.limit = MOST if matches.limit is None else min(MOST, matches.limit)
         self._most = some.limit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -66,6 +67,22 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
+class Nothing:
+    """A stretch of a lane where the pattern allows no event.
+
+    Attributes:
+        begin: Where it begins, in seconds since the first event of the match.
+        end: Where it ends.
+        text: What must not be there.
+    """
+
+    lane: int
+    begin: float
+    end: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Around:
     """The events of a match in time, among those around it.
 
@@ -76,6 +93,7 @@ class Around:
         end: Where it ends.
         start: The time of the first event of the match.
         left_out: How many of the events around it are left out because there are too many.
+        absences: Where NOT allows no event.
     """
 
     lanes: tuple[str, ...]
@@ -84,13 +102,19 @@ class Around:
     end: float
     start: str
     left_out: int
+    absences: tuple[Nothing, ...] = ()
 
 
 class Looker:
-    """Computes the details of matches; it reads the stream once."""
+    """Computes the details of matches; it reads the stream once.
 
-    def __init__(self, known: Known) -> None:
-        self._known = known
+    Args:
+        known: The matches.
+        hidden: Attributes that the texts of events leave out.
+    """
+
+    def __init__(self, known: Known, hidden: Sequence[str] = ()) -> None:
+        self._known, self._hidden = known, hidden
         query = known.query
         self._table = EventTable.of(known.columns, query)
         self._inspectors = [
@@ -109,7 +133,7 @@ class Looker:
         """Return a time as a text."""
         if self._known.timed:
             return moment_text(pd.Timestamp(microseconds, unit="us"))
-        return f"{number(microseconds / 1e6)} s"
+        return f"{microseconds / 1e6:,.12g} s"
 
     def conditions(self, binding: Binding) -> tuple[Condition, ...]:
         """Return the pattern's requirements, evaluated for a match."""
@@ -171,7 +195,9 @@ class Looker:
         lines = [f"{kind}, {self.moment(int(columns.ts[event]))}"]
         at = np.array([event])
         lines += [
-            f"{name} = {value_text(columns.attributes[name].take(at))}" for name in self._known.read
+            f"{name} = {value_text(columns.attributes[name].take(at))}"
+            for name in self._known.read
+            if name not in self._hidden
         ]
         return "\n".join(lines)
 
@@ -188,7 +214,8 @@ class Looker:
         left_out = max(0, len(others) - _MOST_EVENTS)
         if left_out:
             others = self._some(others)
-        lanes = self._lanes(ordered, others)
+        absences = self._absences(binding)
+        lanes = self._lanes(ordered, others, [name for name, *_ in absences])
         numbers = {name: i for i, name in enumerate(lanes)}
         seen = []
         for event in sorted((*ordered, *map(int, others)), key=lambda e: (columns.ts[e], e)):
@@ -203,7 +230,34 @@ class Looker:
             (last - start + more) / 1e6,
             self.moment(start),
             left_out,
+            tuple(
+                Nothing(numbers[name], (begin - start) / 1e6, (end - start) / 1e6, text)
+                for name, begin, end, text in absences
+                if name in numbers
+            ),
         )
+
+    def _absences(self, binding: Binding) -> list[tuple[str, int, int, str]]:
+        """Return the type, the first and the last moment, and the text of each single NOT."""
+        ts, found = self._known.columns.ts, []
+        for inspector in self._inspectors:
+            branch = inspector.measures.branch
+            if {*branch.variables} != {*binding}:
+                continue
+            first = {v: int(min(ts[e] for e in events)) for v, events in binding.items()}
+            last = {v: int(max(ts[e] for e in events)) for v, events in binding.items()}
+            window = branch.window
+            room = window.most if isinstance(window, TimeWindow) else 0
+            for event, *others in branch.absences:
+                if others or event.beside or event.earlier_than or event.types is None:
+                    continue
+                before = [last[v] for v in binding if (v, event.variable) in branch.order]
+                after = [first[v] for v in binding if (event.variable, v) in branch.order]
+                begin = max(before, default=max(last.values()) - room)
+                end = min(after, default=min(first.values()) + room)
+                text = req.text_of(req.absent_of(branch, event))
+                found += [(name, begin, end, text) for name in sorted(event.types) if end > begin]
+        return found
 
     def _some(self, others: Ints) -> Ints:
         """Return as many events as fit, those of the pattern's types first."""
@@ -220,10 +274,10 @@ class Looker:
         events = events_of(self._known.query.written)
         return tuple(dict.fromkeys(name for e in events for name in sorted(e.types or ())))
 
-    def _lanes(self, ordered: list[int], others: Ints) -> tuple[str, ...]:
+    def _lanes(self, ordered: list[int], others: Ints, absent: list[str]) -> tuple[str, ...]:
         """Return the types of the match, those that the pattern names, and the most frequent."""
         columns = self._known.columns
-        own = [columns.type_names[int(columns.types[event])] for event in ordered]
+        own = [columns.type_names[int(columns.types[event])] for event in ordered] + absent
         there = Counter(columns.type_names[int(code)] for code in columns.types[others])
         named = [name for name in self._named if name in there]
         every = list(dict.fromkeys((*own, *named, *(name for name, _ in there.most_common()))))

@@ -58,6 +58,14 @@ def timeline_svg(
     for band in bands:
         parts.append(band_svg(band, x, left, below, width))
         below += band.height
+    for absence in around.absences:
+        begin, end = (
+            x(max(around.begin, min(around.end, at))) for at in (absence.begin, absence.end)
+        )
+        parts.append(
+            f'<g class="absent" role="img"><title>{html_text(absence.text)}</title>'
+            f'<path d="M{begin:.1f},{y(absence.lane) + 7:.1f} H{end:.1f}"/></g>'
+        )
     own = [seen for seen in around.events if seen.variable is not None]
     places = _apart(own, x, y)
     if len(places) > 1:

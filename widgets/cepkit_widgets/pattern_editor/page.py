@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cepkit.diagnosis.result import WhyNot
+from cepkit.diagnosis.findings import Binding
+from cepkit.diagnosis.result import NearMiss
 from cepkit.diagnosis.words import duration_text
 from cepkit.errors import CepkitError
 from cepkit.figures.diagrams.pictures import pictures
@@ -14,12 +15,12 @@ from cepkit.figures.diagrams.plan_canvas import side_by_side
 from cepkit.figures.diagrams.timeline import letters
 from cepkit.figures.kit.svg import to_svg
 from cepkit.pattern.query import Query
+from cepkit.pattern.words import in_words
 from cepkit.plan.checks import as_plan
 from cepkit.printing import html_text
 from cepkit.tables import count_text
 from cepkit_widgets.kit.parts import (
     ERROR_PLACE,
-    Cell,
     Suggestions,
     button,
     code_block,
@@ -27,10 +28,11 @@ from cepkit_widgets.kit.parts import (
     error_note,
     html_text_lines,
     progress_bar,
-    table,
+    two_panes,
 )
+from cepkit_widgets.matches.answer import answer_html
 from cepkit_widgets.matches.bars import Band, Bar, lanes_of
-from cepkit_widgets.matches.known import KnownMatches
+from cepkit_widgets.matches.known import Ints, KnownMatches
 from cepkit_widgets.matches.look import Looker
 from cepkit_widgets.matches.timeline import timeline_svg
 from cepkit_widgets.pattern_editor.running import Running
@@ -59,6 +61,7 @@ class EditorOutlook:
         chosen: The number of the current match.
         running: The last run over the whole stream.
         code: The cell that finds the matches.
+        alone: Whether it is no panel of another app, which shows the automaton and the code.
     """
 
     reading: Reading
@@ -71,6 +74,7 @@ class EditorOutlook:
     chosen: int
     running: Running | None
     code: str
+    alone: bool = True
 
 
 def editor_html(outlook: EditorOutlook, width: int) -> str:
@@ -81,10 +85,15 @@ def editor_html(outlook: EditorOutlook, width: int) -> str:
         width: The room, in pixels.
     """
     room = max(300, width - _PADDING)
+    _, right = two_panes(room)
+    below = ""
+    if outlook.alone:
+        code = code_block("The cell that finds the matches", outlook.code)
+        below = f"{_automaton(outlook, room)}{code}"
     return (
-        f"<h3>Pattern editor</h3>{_text(outlook)}{_automaton(outlook, room)}"
-        f"{_trial(outlook, room)}{_run(outlook)}"
-        f"{code_block('The cell that finds the matches', outlook.code)}"
+        '<h3>Pattern editor</h3><div class="panes two">'
+        f'<div class="pane">{_text(outlook)}</div>'
+        f'<div class="pane">{_trial(outlook, right)}{_run(outlook)}</div></div>{below}'
     )
 
 
@@ -101,10 +110,24 @@ def _text(outlook: EditorOutlook) -> str:
     )
     keys = '<p class="soft">Ctrl+Space: words that may stand here</p>'
     # The element always exists, so that a screen reader announces its changes.
-    return f'{area}{ERROR_PLACE}<div id="{_HINT}" aria-live="polite">{_error(reading)}</div>{keys}'
+    hint = f'<div id="{_HINT}" aria-live="polite">{_error(outlook)}</div>'
+    return f"{area}{ERROR_PLACE}{hint}{keys}{_words(outlook)}"
 
 
-def _error(reading: Reading) -> str:
+def _words(outlook: EditorOutlook) -> str:
+    """Return what the pattern means; while the text has a mistake, what the last one meant."""
+    query = outlook.reading.written or outlook.good
+    if query is None:
+        return ""
+    stale = "" if outlook.reading.written is not None else " stale"
+    said = "".join(f"<li>{html_text(sentence)}</li>" for sentence in in_words(query))
+    return (
+        f'<h4>In words</h4><ul class="words{stale}" aria-label="the pattern in words">{said}</ul>'
+    )
+
+
+def _error(outlook: EditorOutlook) -> str:
+    reading = outlook.reading
     error = reading.error
     if error is None:
         return ""
@@ -112,6 +135,8 @@ def _error(reading: Reading) -> str:
     lines = [f"{place}{error.found}"]
     lines += [f"Expected: {error.expected}"] if error.expected else []
     lines += [f"Hint: {error.hint}"] if error.hint else []
+    if not outlook.alone and reading.written is not None and reading.written.parameters:
+        lines.append("Or choose values in the tab: curve")
     return f'<div class="error">{html_text_lines(chr(10).join(lines))}</div>'
 
 
@@ -145,9 +170,11 @@ def _trial(outlook: EditorOutlook, room: float) -> str:
     elif trial is None:
         content = ""
     else:
-        content = _count(trial) + (_matches(trial, outlook, room) if trial.size else "")
+        content = _count(trial)
+        if trial.known is not None and (trial.size or trial.misses):
+            content += _lanes(trial, outlook, room)
         if trial.why is not None:
-            content += _why(trial.why)
+            content += answer_html(trial.why)
     return (
         f'<div class="bar apart"><h4>On {sample}</h4><span class="soft">{state}</span></div>'
         f'<div class="{"stale" if stale else ""}">{content}</div>'
@@ -164,101 +191,90 @@ def _count(trial: Trial) -> str:
     return f'<p aria-live="polite"><b>{said}</b></p>'
 
 
-def _matches(trial: Trial, outlook: EditorOutlook, room: float) -> str:
+def _lanes(trial: Trial, outlook: EditorOutlook, room: float) -> str:
+    """Return a match among its neighbours and near misses, or the nearest miss, on a time line."""
     known = trial.known
     assert known is not None
     number = min(outlook.chosen, trial.size - 1)
     looker = Looker(known)
-    around = looker.around(known.binding(number))
-    every = {n: _span(known, n) for n in range(trial.size)}
-    start = every[number][0]
+    binding = known.binding(number) if trial.size else _binding(trial.misses[0])
+    around = looker.around(binding)
+    ts = known.columns.ts
+    start = min(int(ts[event]) for events in binding.values() for event in events)
     begin, end = start + around.begin * 1e6, start + around.end * 1e6
+    gap = (around.end - around.begin) * 1e6 / 60
+    every = {n: _span(ts, known.binding(n)) for n in range(trial.size)}
     # The chosen match is placed first.
     order = sorted(
         (n for n, (a, b) in every.items() if b >= begin and a <= end), key=lambda n: n != number
     )
     spans = [every[n] for n in order]
-    lanes = lanes_of(spans, (around.end - around.begin) * 1e6 / 60, _LANES)
     bars = [
         Bar(
             n,
-            _marks(known, n, start),
+            _marks(known, known.binding(n), start),
             lane,
             f"match {n:,}, {duration_text(b - a)} long",
             n == number,
         )
-        for n, (a, b), lane in zip(order, spans, lanes, strict=True)
+        for n, (a, b), lane in zip(order, spans, lanes_of(spans, gap, _LANES), strict=True)
         if lane is not None
     ]
-    band = Band("first matches", f"{len(order)} here, {len(bars)} drawn", tuple(bars))
+    bands = [Band("first matches", f"{len(order)} here, {len(bars)} drawn", tuple(bars))]
+    near = [(miss, _span(ts, _binding(miss))) for miss in trial.misses]
+    near = [(miss, span) for miss, span in near if span[1] >= begin and span[0] <= end]
+    missed = [
+        Bar(n, _marks(known, _binding(miss), start), lane, miss.detail, absent=True)
+        for n, ((miss, _), lane) in enumerate(
+            zip(near, lanes_of([span for _, span in near], gap, _LANES), strict=True)
+        )
+        if lane is not None
+    ]
+    if missed:
+        bands.append(Band("near misses", f"{len(near)} here", tuple(missed)))
     names = ", ".join(
         letter if letter == name else f"{letter}: {name}"
         for letter, name in zip(letters(known.variables), known.variables, strict=True)
     )
-    svg = timeline_svg(around, known.variables, room, action=None, bands=[band])
-    return (
-        f'<div class="bar"><span>Match {number:,}, from {html_text(around.start)}</span>'
-        + button("choose", "Previous", str(number - 1), label="previous match", disabled=not number)
+    action = None if outlook.alone else "ask"
+    svg = timeline_svg(
+        around, known.variables, room, action=action, bands=bands if trial.size else bands[1:]
+    )
+    absent = "; - - no event may be there" if around.absences else ""
+    heading = f"Match {number:,}" if trial.size else "The nearest miss"
+    buttons = (
+        button("choose", "Previous", str(number - 1), label="previous match", disabled=not number)
         + button(
             "choose", "Next", str(number + 1),
             label="next match", disabled=number + 1 >= trial.size,
         )
-        + '</div><div class="scroll" role="region" aria-label="the first matches on a time line">'
-        + f'{svg}</div><p class="soft">● {html_text(names)}; ○ takes no part</p>'
     )  # fmt: skip
+    return (
+        f'<div class="bar"><span>{heading}, from {html_text(around.start)}</span>'
+        + (buttons if trial.size else "")
+        + '</div><div class="scroll" role="region" aria-label="the first matches on a time line">'
+        + f'{svg}</div><p class="soft">● {html_text(names)}; ○ takes no part{absent}</p>'
+    )
 
 
-def _span(known: KnownMatches, number: int) -> tuple[int, int]:
-    ts = known.columns.ts[[e for events in known.binding(number).values() for e in events]]
-    return int(np.min(ts)), int(np.max(ts))
+def _binding(miss: NearMiss) -> dict[str, tuple[int, ...]]:
+    """Return the events of each variable of a near miss."""
+    variables = dict.fromkeys(event.variable for event in miss.events)
+    return {v: tuple(e.event for e in miss.events if e.variable == v) for v in variables}
 
 
-def _marks(known: KnownMatches, number: int, start: int) -> tuple[tuple[float, int], ...]:
+def _span(ts: Ints, binding: Binding) -> tuple[int, int]:
+    times = ts[[event for events in binding.values() for event in events]]
+    return int(np.min(times)), int(np.max(times))
+
+
+def _marks(known: KnownMatches, binding: Binding, start: int) -> tuple[tuple[float, int], ...]:
     marks = [
         ((int(known.columns.ts[event]) - start) / 1e6, known.variables.index(variable))
-        for variable, events in known.binding(number).items()
+        for variable, events in binding.items()
         for event in events
     ]
     return tuple(sorted(marks))
-
-
-def _why(why: WhyNot) -> str:
-    rows: list[list[str | Cell]] = []
-    several = len({row.branch for row in why.funnel}) > 1
-    emptied = []
-    for row in why.funnel:
-        if not row.after and row.removed:
-            emptied.append(len(rows))
-        step = row.variable or "NOT"
-        rows.append(
-            [
-                f"{row.branch}: {step}" if several else step,
-                Cell(html_text(row.text), "wide"),
-                f"{row.before:,}",
-                f"{row.after:,}",
-                "" if row.alone is None else f"{row.alone:,}",
-            ]
-        )
-    misses = "".join(
-        "<li>"
-        + html_text(f"{', '.join(f'{e.variable} = {e.name}' for e in miss.events)}: {miss.detail}")
-        + "</li>"
-        for miss in why.near_misses
-    )
-    nearest = f'<p class="soft">nearest to a match:</p><ul>{misses}</ul>' if misses else ""
-    notes = "".join(f'<p class="soft">{html_text(note)}</p>' for note in why.notes)
-    return (
-        f"<p>{html_text(why.reason)}</p>"
-        + table(
-            "partial matches that pass each requirement; the first that none passes is marked",
-            ["step", "requirement", "before", "after", "removed by this alone"],
-            rows,
-            numbers=(2, 3, 4),
-            chosen=emptied,
-        )
-        + nearest
-        + notes
-    )
 
 
 def _run(outlook: EditorOutlook) -> str:

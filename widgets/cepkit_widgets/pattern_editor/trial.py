@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from cepkit import detect
 from cepkit.columnar.results.matches import Matches
-from cepkit.diagnosis.result import WhyNot
+from cepkit.diagnosis.result import NearMiss, WhyNot
 from cepkit.diagnosis.why_not import why_not
+from cepkit.errors import CepkitError
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.stream.stream import Stream
@@ -17,6 +19,9 @@ FIRST = 200
 """The number of matches to find first, which the editor can show."""
 _BUDGET = 4_000_000
 """The most events in combinations that the search for a reason examines: under a second."""
+
+_NEAR_BUDGET = 400_000
+"""The same beside matches: what is near is no reason to wait."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -28,12 +33,14 @@ class Trial:
         known: Its first matches; None if time ran out.
         count: How many there are; None if time ran out.
         why: Why there is no match; None if there are some, or if time ran out.
+        misses: What comes closest to a match, if that was asked for or there is no match.
     """
 
     query: Query
     known: KnownMatches | None = None
     count: int | None = None
     why: WhyNot | None = None
+    misses: tuple[NearMiss, ...] = ()
 
     @property
     def size(self) -> int:
@@ -41,8 +48,11 @@ class Trial:
         return 0 if self.known is None else min(self.known.size, FIRST)
 
 
-def tried(query: Query, sample: Stream) -> Trial:
+def tried(query: Query, sample: Stream, *, near: bool = False) -> Trial:
     """Try a pattern on a sample; if interrupted, return the matches found until then.
+
+    Args:
+        near: Whether to look for near misses, too, where there are matches.
 
     Raises:
         CepkitError: The pattern cannot be run.
@@ -59,7 +69,12 @@ def tried(query: Query, sample: Stream) -> Trial:
         if not count:
             plan = as_plan(None, query)
             why = why_not(sample, query, {}, plan=plan, limit=3, budget=_BUDGET)
-            trial = replace(trial, why=why)
+            trial = replace(trial, why=why, misses=tuple(why.near_misses))
+        elif near:
+            with suppress(CepkitError):
+                plan = as_plan(None, query)
+                why = why_not(sample, query, {}, plan=plan, limit=10, budget=_NEAR_BUDGET)
+                trial = replace(trial, misses=tuple(why.near_misses))
     except KeyboardInterrupt:
         # It took too long, or the text changed.
         pass

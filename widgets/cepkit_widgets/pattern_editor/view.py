@@ -79,6 +79,7 @@ class PatternEditor(App):
         self._work: Work | None = None
         self._running: Running | None = None
         self._chosen = 0
+        self._values: dict[str, object] = {}
         self._edits = 0
         self._tried = threading.Event()
         self._tried.set()
@@ -125,6 +126,7 @@ class PatternEditor(App):
             self._chosen,
             self._running,
             self.as_code(),
+            self.owner is None,
         )
         return editor_html(outlook, self.width)
 
@@ -145,7 +147,7 @@ class PatternEditor(App):
         Raises:
             PatternError: The text is wrong.
         """
-        query = self._query()
+        query = self.query
         last = self._running
         if last is not None and last.query == query and last.matches is not None:
             return last.matches
@@ -166,6 +168,45 @@ class PatternEditor(App):
             self._there()
             self._write(text, rest=0.0)
             self.refresh()
+
+    def bind(self, **values: object) -> None:
+        """Give the parameters of the text (`$k`) values, with which it is tried and run."""
+        with self.moving:
+            self._there()
+            self._values = values
+            self._write(self.text, rest=0.0)
+            self.refresh()
+
+    @property
+    def sample(self) -> Stream:
+        """The events on which the text is tried."""
+        return self._there()
+
+    @property
+    def written(self) -> Query | None:
+        """The query of the text, whose parameters may have no values; None if there is none."""
+        return self._reading.written
+
+    @property
+    def tried(self) -> Query | None:
+        """The query of the text after its trial; None before, and while the text is wrong."""
+        done = self._tried.is_set() and self._reading.query is not None
+        return self._good if done else None
+
+    @property
+    def chosen(self) -> tuple[int, ...]:
+        """The numbers of the events of the chosen match, in the order of the stream."""
+        known = None if self._trial is None else self._trial.known
+        return known.events_of(self._chosen) if known is not None and known.size else ()
+
+    def choose(self, events: tuple[int, ...]) -> bool:
+        """Choose the match of these events; return whether it is among the first matches."""
+        known = None if self._trial is None else self._trial.known
+        number = None if known is None else known.number_of(events)
+        if number is None or self._trial is None or number >= self._trial.size:
+            return False
+        self._chosen = number
+        return True
 
     def wait(self, seconds: float = 30.0) -> bool:
         """Wait until the text has been tried on the sample; return whether it has."""
@@ -211,8 +252,11 @@ class PatternEditor(App):
         quoted = f'"""\n{text}\n"""'
         if '"""' in text or "\\" in text or text.endswith('"'):
             quoted = repr(text)
+        parameters = () if self.written is None else self.written.parameters
+        given = ", ".join(f"{n}={self._values[n]!r}" for n in parameters if n in self._values)
+        bound = f".bind({given})" if given else ""
         return (
-            f"import cepkit as ck\n\npattern = ck.parse({quoted})\n"
+            f"import cepkit as ck\n\npattern = ck.parse({quoted}){bound}\n"
             f"matches = ck.detect({stream}, pattern)"
         )
 
@@ -237,6 +281,8 @@ class PatternEditor(App):
                 self._start()
             case "stop":
                 self.stop()
+            case _ if self.owner is not None:
+                self.owner.act(name, value)
             case _:
                 raise ArgumentError(f"there is nothing to do called '{name}'")
 
@@ -245,7 +291,13 @@ class PatternEditor(App):
             raise ArgumentError("there is nothing to edit", hint="the app says what is wrong")
         return self._sample
 
-    def _query(self) -> Query:
+    @property
+    def query(self) -> Query:
+        """The query of the text.
+
+        Raises:
+            PatternError: The text is wrong.
+        """
         self._there()
         if self._reading.query is None:
             assert self._reading.error is not None
@@ -254,7 +306,7 @@ class PatternEditor(App):
 
     def _write(self, text: str, rest: float = _REST) -> None:
         """Take a text, and try it when the user stops typing."""
-        self._reading = read(plain_text(text), self._there())
+        self._reading = read(plain_text(text), self._there(), self._values)
         self._suggestions = Suggestions()
         query = self._reading.query
         self._edits += 1
@@ -283,7 +335,7 @@ class PatternEditor(App):
         impatient.daemon = True
         impatient.start()
         try:
-            return tried(query, self._there())
+            return tried(query, self._there(), near=self.owner is not None)
         finally:
             impatient.cancel()
 
@@ -306,7 +358,7 @@ class PatternEditor(App):
             self.refresh()
 
     def _start(self) -> Running:
-        query = self._query()
+        query = self.query
         if self._running is not None and self._running.running:
             raise PatternError("a pattern is being run", hint="wait for it, or stop it")
         ended = threading.Event()

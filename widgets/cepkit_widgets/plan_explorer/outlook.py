@@ -118,10 +118,13 @@ class Outlook:
         for side in SIDES:
             wants_tree = side == "B"
             rows = [row for row in self.comparison.rows if is_tree(row.plan) == wants_tree]
+            best = self.comparison.best
             if side in self.pinned:
                 sides[side] = self.pinned[side]
             elif self.chosen is not None and is_tree(self.plan) == wants_tree:
                 sides[side] = self.plan
+            elif is_tree(best) == wants_tree:
+                sides[side] = best
             elif rows:
                 sides[side] = min(rows, key=self.comparison.log_cost).plan
         return sides
@@ -131,6 +134,20 @@ class Outlook:
         earlier = self.before.get(planner)
         now = self.comparison.plan(planner).branches
         return earlier if earlier is not None and earlier != now else None
+
+    @property
+    def by_cost(self) -> tuple[tuple[ComparedPlan, ...], ...]:
+        """The rows with the same plan together, the cheapest plan first."""
+        by_plan: dict[tuple[BranchPlan, ...], list[ComparedPlan]] = {}
+        for row in self.comparison.rows:
+            by_plan.setdefault(row.plan.branches, []).append(row)
+        costed = sorted(by_plan.values(), key=lambda rows: self.comparison.log_cost(rows[0]))
+        return tuple(map(tuple, costed))
+
+    def expected(self, plan: Plan) -> Plan:
+        """Return a plan with the numbers expected of the stream itself, whatever sliders say."""
+        state = self.state
+        return cost_plan(plan, state.query_now, state.of_the_stream, state.model)
 
     def log_relative(self, plan: Plan) -> float:
         """Return the logarithm of a plan's current cost relative to the least."""

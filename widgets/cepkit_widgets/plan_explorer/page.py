@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from cepkit.costs import COSTS
 from cepkit.figures.diagrams.pictures import pictures
@@ -28,7 +28,7 @@ from cepkit_widgets.kit.parts import (
     table,
 )
 from cepkit_widgets.plan_explorer.outlook import SIDES, Outlook, is_tree
-from cepkit_widgets.plan_explorer.parameters import Parameter
+from cepkit_widgets.plan_explorer.parameters import ALPHA, WINDOW, Parameter
 from cepkit_widgets.plan_explorer.state import BLEND, crossing_text, relative_text
 
 _PADDING = 20
@@ -72,7 +72,8 @@ def _sliders(outlook: Outlook) -> str:
     rows = "".join(_slider(parameter, outlook) for parameter in outlook.state.parameters)
     return (
         "<h4>What the stream is like</h4>"
-        f'{rows}<p class="soft">▲ as measured; a line: beyond it another plan is best</p>'
+        f'<div class="sliders">{rows}</div>'
+        '<p class="soft">▲ as measured; a line: beyond it another plan is best</p>'
     )
 
 
@@ -103,24 +104,28 @@ def _slider(parameter: Parameter, outlook: Outlook) -> str:
 
 def _planners(outlook: Outlook) -> str:
     comparison = outlook.comparison
-    costs = {row.plan.planner: comparison.log_cost(row) for row in comparison.rows}
-    least = min(costs.values())
-    finite = [cost - least for cost in costs.values() if math.isfinite(cost - least)]
+    groups = outlook.by_cost
+    costs = [comparison.log_cost(group[0]) for group in groups]
+    least = min(costs)
+    finite = [cost - least for cost in costs if math.isfinite(cost - least)]
     most = max(finite, default=0.0)
-    rows = [_row(row, outlook, costs[row.plan.planner] - least, most) for row in comparison.rows]
-    names = [row.plan.planner for row in comparison.rows]
-    by_tree = ", of orders as of trees" if comparison.has_trees else ""
+    rows = [
+        _row(group, outlook, cost - least, most) for group, cost in zip(groups, costs, strict=True)
+    ]
+    names = [{row.plan.planner for row in group} for group in groups]
+    by_tree = ", of orders as of trees that lean left" if comparison.has_trees else ""
     notes = [f"{name}: {reason}" for name, reason in comparison.refused]
-    changed = [name for name in names if outlook.changed(name)]
+    planners = [row.plan.planner for row in comparison.rows]
+    changed = [name for name in planners if outlook.changed(name)]
     said = f"changed by the last move: {', '.join(changed)}" if changed else ""
     return (
         "<h4>Planners</h4>"
         + table(
             f"cost: {comparison.cost_model}{by_tree}; bars are logarithmic; ★ the cheapest",
-            ["planner", "plan", "cost", "times best", "", "pin as"],
+            ["plan", "planners", "cost", "times best", "", "pin as"],
             rows,
             numbers=(2, 3),
-            chosen=[names.index(outlook.planner)],
+            chosen=[i for i, group in enumerate(names) if outlook.planner in group],
             keys="step",
         )
         + "".join(f'<p class="soft">{html_text(note)}</p>' for note in notes)
@@ -129,24 +134,24 @@ def _planners(outlook: Outlook) -> str:
 
 
 def _row(
-    row: ComparedPlan, outlook: Outlook, log_ratio: float, most: float
+    group: Sequence[ComparedPlan], outlook: Outlook, log_ratio: float, most: float
 ) -> tuple[str | Cell, ...]:
-    name = row.plan.planner
-    chosen = name == outlook.planner
+    row, names = group[0], [each.plan.planner for each in group]
     is_best = log_ratio <= _EQUAL
     best = ' <span class="good" title="no planner has a cheaper one">★</span>' if is_best else ""
-    earlier = outlook.changed(name)
+    earlier = {plan for plan in map(outlook.changed, names) if plan is not None}
     was = ""
-    if earlier is not None:
-        was = (
-            '<br><span class="changed">changed</span> '
-            f'<span class="soft">was {_text(earlier)}</span>'
-        )
+    if earlier:
+        before = _text(*earlier) if len(earlier) == 1 else "several plans"
+        was = f'<br><span class="changed">changed</span> <span class="soft">was {before}</span>'
+    chosen = " ".join(
+        button("choose", name, name, pressed=name == outlook.planner, kind="link") for name in names
+    )
     share = 0.0 if not most or not math.isfinite(log_ratio) else log_ratio / most
     pins = " ".join(
         button(
-            f"pin{side}", side, name,
-            label=f"pin the plan of {name} as {side}",
+            f"pin{side}", side, names[0],
+            label=f"pin the plan of {names[0]} as {side}",
             pressed=side in outlook.pinned
             and outlook.pinned[side].branches == row.plan.branches,
             kind="small",
@@ -154,8 +159,8 @@ def _row(
         for side in SIDES
     )  # fmt: skip
     return (
-        Cell(button("choose", name, name, pressed=chosen, kind="small") + best),
-        Cell(html_text(one_line(row.plan)) + was, "wide"),
+        Cell(html_text(one_line(row.plan)) + best + was, "wide"),
+        Cell(chosen, "wide"),
         log_text(outlook.comparison.log_cost(row)),
         relative_text(log_ratio),
         Cell(bar_of(share)),
@@ -202,14 +207,16 @@ def _run(outlook: Outlook, sample: int, *, running: bool) -> str:
     if not outlook.measured:
         return bar
     rows = [
-        _measured(f"{side}: {one_line(plan)}", plan, outlook.measured)
+        _measured(f"{side}: {one_line(plan)}", outlook.expected(plan), outlook.measured)
         for side, plan in outlook.shown.items()
         if plan.branches in outlook.measured
     ]
     head = (
         "plan", "candidates", "expected", "partial matches", "expected", "matches", "run, ms",
     )  # fmt: skip
-    caption = f"measured on the first {sample:,} events; expected by the sliders"
+    caption = f"measured on the first {sample:,} events; expected of the stream as it is"
+    if outlook.state.moved.keys() - {WINDOW, ALPHA}:
+        caption += ", not as the sliders have it"
     return bar + table(caption, head, rows, numbers=range(1, len(head)))
 
 

@@ -16,7 +16,7 @@ from cepkit.pattern.builder import Pattern, as_query
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import CountWindow, TimeWindow
 from cepkit.pattern.query import Query
-from cepkit.plan.nodes import BranchPlan, as_tree
+from cepkit.plan.nodes import BranchPlan, OrderPlan, as_tree
 from cepkit.planners import PLANNERS, DpOrder, DpTree, Planner
 from cepkit.planners.compare import PlanComparison, compare_plans
 from cepkit.planners.search import TOLERANCE
@@ -149,6 +149,12 @@ class ExplorerState:
         """The current statistics."""
         return self.measured.moved(**self._moves)
 
+    @cached_property
+    def of_the_stream(self) -> Statistics:
+        """The statistics as measured, in the current window: what a run of the sample follows."""
+        window = {key: value for key, value in self._moves.items() if key == WINDOW}
+        return self.measured.moved(**window)
+
     @property
     def _moves(self) -> dict[str, Any]:
         """The changes, in the form of `Statistics.moved`."""
@@ -197,15 +203,25 @@ class ExplorerState:
         """
         parameter = self.parameter(name)
         best, trees = comparison.best.branches, comparison.has_trees
-        exact = "dp-tree" if trees else "dp-order"
         known = {row.plan.planner for row in comparison.rows}
-        rivals = (exact,) if exact in known else tuple(known)
+        exact = ("dp-tree", "dp-order") if trees else ("dp-order",)
+        rivals = exact if known.issuperset(exact) else tuple(known)
 
         def beaten(position: float) -> bool:
             there = self.at(name, parameter.at(position))
-            mine = there.log_cost(best, as_trees=trees)
-            least = min(_planned(there, rival, trees) for rival in rivals)
-            return mine - least > TOLERANCE * max(1.0, abs(least))
+            plans = [_planned(there, rival) for rival in rivals]
+            costs = [there.log_cost(plan, as_trees=trees) for plan in plans]
+            least = min(costs)
+            if _above(there.log_cost(best, as_trees=trees), least):
+                return True
+            # Orders that begin with the same two events tie as trees: the comparison takes the one
+            # that is the cheapest as an order.
+            orders = [p for p, cost in zip(plans, costs, strict=True) if not _above(cost, least)]
+            own = there.log_cost(best, as_trees=False)
+            return _are_orders(best) and any(
+                _are_orders(plan) and _above(own, there.log_cost(plan, as_trees=False))
+                for plan in orders
+            )
 
         here = parameter.position(self.value(name))
         found = []
@@ -247,11 +263,18 @@ class ExplorerState:
         return "\n".join(lines) + "\n"
 
 
-def _planned(state: ExplorerState, planner: str, as_trees: bool) -> float:
+def _planned(state: ExplorerState, planner: str) -> tuple[BranchPlan, ...]:
     picked = _PLANNERS[planner]
     branches = normal_form(state.query_now)
-    plans = [picked.plan(branch, state.statistics, state.model) for branch in branches]
-    return state.log_cost(plans, as_trees=as_trees)
+    return tuple(picked.plan(branch, state.statistics, state.model) for branch in branches)
+
+
+def _above(log_cost: float, least: float) -> bool:
+    return log_cost - least > TOLERANCE * max(1.0, abs(least))
+
+
+def _are_orders(branches: Sequence[BranchPlan]) -> bool:
+    return all(isinstance(branch, OrderPlan) for branch in branches)
 
 
 def _parsing(query: Query) -> str:

@@ -301,10 +301,11 @@ def _crossings(outlook: Outlook, outdated: Any) -> dict[str, tuple[Crossing, ...
 
 
 def _stepped(outlook: Outlook, key: str) -> str:
-    names = [row.plan.planner for row in outlook.comparison.rows]
-    at = names.index(outlook.planner)
+    groups = outlook.by_cost
+    names = [{row.plan.planner for row in group} for group in groups]
+    at = next(i for i, group in enumerate(names) if outlook.planner in group)
     steps = {"ArrowUp": at - 1, "ArrowDown": at + 1, "Home": 0, "End": len(names) - 1}
-    return names[max(0, min(len(names) - 1, steps.get(key, at)))]
+    return groups[max(0, min(len(names) - 1, steps.get(key, at)))][0].plan.planner
 
 
 def _measured(outlook: Outlook, part: Stream) -> dict[tuple[BranchPlan, ...], Measured | str]:

@@ -64,8 +64,6 @@ def axis_of(settings: Any, drawn: Sequence[np.ndarray], kind: Kind, padded: bool
 
     Args:
         settings: Plotly's, of the axis.
-        drawn: The numbers that are drawn along it.
-        kind: How its values are read.
         padded: Whether a range of its own has some room beyond the outermost numbers.
     """
     if settings.range is not None:

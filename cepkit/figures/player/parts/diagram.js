@@ -272,7 +272,9 @@ class Diagram {
       const fits = widthIn(names, 10) <= Math.min(room, 90);
       const variables = kind === "take" ? labels.map(variableOf) : labels.flatMap(variablesOf);
       const short = fits ? names : variables.join(", ");
-      for (const [i, text] of [kind, fitted(short, Math.min(room, 130), 10)].entries()) {
+      // Where states stand so near that words of neighbours would meet, hovering tells them.
+      const words = widthIn(kind, 10) <= room ? [kind, fitted(short, Math.min(room, 130), 10)] : [];
+      for (const [i, text] of words.entries()) {
         const shown = label(x + away * Math.sign(lean), y - heights[i], text, "small", told);
         if (lean) shown.classList.add(lean < 0 ? "ends" : "begins");
         texts.append(shown);

@@ -86,7 +86,7 @@ def test_refusal_of_sets_points_at_the_set():
         ("PATTERN AND(A a, OR(NOT(B b), NOT(C c))) WITHIN 1 second", {}, "OR between absences"),
     ],
 )
-def test_what_sql_cannot_say_is_refused(text: str, options: dict[str, object], words: str) -> None:
+def test_part_without_sql_is_refused(text: str, options: dict[str, object], words: str) -> None:
     with pytest.raises(UnsupportedError, match=words):
         sql(text, **options)
 
@@ -98,7 +98,7 @@ def test_unknown_system_is_an_error_that_names_the_known_ones() -> None:
         sql(PAIR, unit="min")
 
 
-def test_without_sqlglot_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_sqlglot_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.startswith("cepkit.pattern.sql")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "sqlglot", None)

@@ -1,0 +1,43 @@
+"""Uncertain clocks over a DataFrame of Spark: as here; a stream without an end is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+import cepkit as ck
+from cepkit.errors import UnsupportedError
+from tests.spark.live import make_events
+
+TEXT = "PATTERN SEQ(A a, NOT(C x), B b) WHERE a.key = b.key AND x.key = a.key WITHIN 1 second"
+
+
+def test_counts_are_the_local_ones(spark):
+    table = make_events(2_000)
+    frame = spark.createDataFrame(table.to_pandas()).repartition(3)
+    counts = [
+        ck.detect(ck.events(rows, time="ts", type="type"), TEXT, clock_error="20 ms").counts()
+        for rows in (table, frame)
+    ]
+    assert counts[0].to_dict() == counts[1].to_dict()
+    assert counts[0].min() > 0
+
+
+def test_streaming_frame_is_refused(spark, tmp_path):
+    spark.createDataFrame(make_events(20).to_pandas()).write.parquet(str(tmp_path / "in"))
+    schema = spark.read.parquet(str(tmp_path / "in")).schema
+    frame = spark.readStream.schema(schema).parquet(str(tmp_path / "in"))
+    stream = ck.events(frame, time="ts", type="type", lateness="1 second")
+    with pytest.raises(UnsupportedError, match="clock_error= with a streaming DataFrame"):
+        ck.detect(stream, TEXT, clock_error="20 ms")
+
+
+def test_samples_and_estimates_are_the_local_ones(spark):
+    table = make_events(2_000)
+    frame = spark.createDataFrame(table.to_pandas())
+    text = "PATTERN SEQ(A a, B b) WHERE a.key = b.key WITHIN 1 second"
+    found = []
+    for rows in (table, frame):
+        stream = ck.events(rows, time="ts", type="type")
+        estimate = ck.aggregate(stream, f"{text} AGG COUNT", error=0.1).to_pandas()
+        found.append((ck.detect(stream, text, sample=20).count(), estimate["count"].tolist()))
+    assert found[0] == found[1]

@@ -1,0 +1,317 @@
+"""The studio: what its state does, and that its panels show the same match, plan and text."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pandas as pd
+import pytest
+
+import cepkit as ck
+from cepkit.errors import ArgumentError, PatternError, StreamError
+from cepkit_widgets import MatchBrowser, PlanExplorer
+from cepkit_widgets.studio.state import StudioState, named, part_of
+
+FRAME = pd.DataFrame({"ts": range(60), "type": list("ABC") * 20, "x": range(60)})
+STREAM = ck.events(FRAME, time="ts", type="type", unit="s")
+PAIRS = "PATTERN SEQ(A a, B b) WITHIN 4 seconds"
+THREE = "PATTERN SEQ(A a, NOT(B n), C c, B b) WITHIN 9 seconds"
+
+
+def opened(pattern=PAIRS, stream=STREAM, **options):
+    studio = ck.studio(stream, pattern, **options)
+    assert studio.error is None, studio.error
+    assert studio.wait()
+    return studio
+
+
+def told(studio, panel="", **message):
+    """Send a message as the page does."""
+    studio._asked(studio, {**message, "panel": panel, "n": studio._answered + 1}, [])
+    assert studio.wait()
+
+
+def test_tab_that_is_unknown_is_refused():
+    with pytest.raises(ArgumentError, match="no tab 'plans'"):
+        StudioState(PAIRS).at("plans")
+
+
+def test_asking_takes_two_events_at_most_and_the_same_again_takes_it_away():
+    state = StudioState(PAIRS).asking(3).asking(5)
+    assert (state.asked, state.tab) == ((3, 5), "why not")
+    assert state.asking(9).asked == (5, 9)
+    assert state.asking(3).asked == (5,)
+
+
+@pytest.mark.parametrize(
+    ("types", "variables"),
+    [("A", ("a",)), ("B", ("b",)), ("AB", ("a", "b")), ("BA", ("b", "a")), ("BB", ("b", "n")),
+     ("X", ()), ("AX", ()), ("AA", ())],
+)  # fmt: skip
+def test_events_stand_for_variables_of_their_type(types, variables):
+    assert named(ck.parse(THREE), [*types]) == variables
+
+
+def test_part_that_is_played_has_the_match_and_stays_while_it_has():
+    assert part_of((), 1000, None) == (0, 300)
+    assert part_of((250, 299), 1000, None) == (0, 359)
+    assert part_of((400, 410), 1000, None) == (340, 640)
+    assert part_of((500, 510), 1000, (340, 640)) == (340, 640)
+    assert part_of((100, 5000), 9000, None) == (40, 2040)
+    assert part_of((3, 5), 60, None) == (0, 60)
+
+
+def test_every_tab_has_content_and_says_its_role():
+    studio = opened()
+    for tab in ("matches", "plan", "steps", "why not", "hand over"):
+        told(studio, do="tab", value=tab)
+        made = studio.panel(tab)
+        assert made is not None
+        assert not isinstance(made, Exception), made
+        html = studio.html[studio.html.index('role="tabpanel"') :]
+        assert f'aria-label="{tab}"' in html
+        assert len(html) > 150
+        assert studio.html.count('aria-selected="true" aria-controls="tab-panel"') == 1
+
+
+def test_match_chosen_in_the_browser_is_shown_in_the_editor_and_moves_the_player():
+    studio = opened()
+    told(studio, do="tab", value="steps")
+    first = studio.panel("steps").value.player.step
+    told(studio, do="tab", value="matches")
+    told(studio, "matches", do="step", value="ArrowDown")
+    match = studio.panel("matches").chosen
+    assert studio.state.match == match == studio.panel("editor").chosen
+    assert studio.panel("steps").value.player.step > first
+
+
+def test_match_chosen_in_the_editor_is_shown_in_the_browser():
+    studio = opened()
+    told(studio, "editor", do="choose", value="3")
+    assert studio.state.match == studio.panel("matches").chosen == studio.panel("editor").chosen
+
+
+def test_change_of_the_pattern_keeps_the_chosen_match_where_it_exists():
+    studio = opened()
+    told(studio, "editor", do="choose", value="2")
+    match = studio.state.match
+    assert match != studio.panel("editor").trial.known.events_of(0)
+    studio.write(f"{PAIRS.replace(' WITHIN', ' WHERE a.x < b.x WITHIN')}")
+    assert studio.wait()
+    assert studio.state.match == match == studio.panel("matches").chosen
+    studio.write("PATTERN SEQ(A a, C c) WITHIN 4 seconds")
+    assert studio.wait()
+    assert studio.state.match == studio.panel("matches").chosen != match
+
+
+def test_mistake_in_the_text_leaves_the_page_and_marks_it():
+    studio = opened()
+    before = studio.panel("matches")
+    studio.write("PATTERN SEQ(A a, B b")
+    assert studio.wait()
+    assert studio.pattern is None
+    assert studio.panel("matches") is before
+    assert 'class="panel stale"' in studio.html
+
+
+def test_plan_that_is_chosen_is_run_and_its_steps_are_played():
+    studio = opened("PATTERN SEQ(A a, B b, C c) WITHIN 4 seconds")
+    told(studio, do="tab", value="plan")
+    explorer = studio.panel("plan")
+    assert isinstance(explorer, PlanExplorer)
+    told(studio, "plan", do="choose", value="given-order")
+    assert studio.state.planner == "given-order"
+    for _ in range(600):
+        if explorer.outlook.measured:
+            break
+        studio.wait(0.05)
+        explorer._rested.wait(0.05)
+    told(studio, do="tab", value="steps")
+    assert explorer.plan.planner == "given-order"
+    assert "a → b → c" in studio.panel("steps").value.player._player.document
+
+
+def test_event_that_is_clicked_is_asked_about():
+    studio = opened()
+    told(studio, "editor", do="ask", value="1")
+    assert (studio.state.tab, studio.state.asked) == ("why not", (1,))
+    answer = studio.panel("why not").value
+    assert [event.variable for event in answer.events if event.given] == ["b"]
+    told(studio, "editor", do="ask", value="0")
+    assert studio.panel("why not").value.found
+    told(studio, "editor", do="ask", value="2")
+    assert isinstance(studio.panel("why not"), PatternError)
+    assert "no variable for A and C" in studio.html
+
+
+def test_errors_of_a_panel_stand_in_the_panel_and_those_of_the_page_below_the_tabs():
+    studio = opened()
+    told(studio, "matches", set="filter", value="a.nothing > 1")
+    assert isinstance(studio.panel("matches"), MatchBrowser)
+    assert studio.panel("matches").error is not None
+    assert studio.error is None
+    told(studio, do="what", value="1")
+    assert "nothing to do called" in str(studio.error)
+    told(studio, "matches", do="close")
+    assert studio.panel("matches").error is None
+
+
+def test_wrong_stream_or_pattern_is_shown_and_does_not_raise():
+    studio = ck.studio(STREAM, 7)
+    assert "7" in str(studio.error) or "int" in str(studio.error)
+    assert "Studio:" in repr(studio)
+    with pytest.raises(ArgumentError, match="nothing to edit"):
+        studio.write("PATTERN A a")
+    assert ck.studio(STREAM, "PATTERN (((").error is None
+
+
+def test_stop_ends_the_running_work_and_says_so():
+    rows = 4_000
+    frame = pd.DataFrame({"ts": range(rows), "type": ["A", "B"] * (rows // 2), "x": [1.0] * rows})
+    stream = ck.events(frame, time="ts", type="type", unit="s")
+    slow = "PATTERN SEQ(A a, B b, A c, B d) WHERE a.x + b.x + c.x + d.x < 0 WITHIN 2 hours"
+    studio = ck.studio(stream, slow, events=20)
+    studio._asked(studio, {"do": "stop", "n": 1}, [])
+    assert studio.wait(60)
+    assert "stopped" in studio.html or studio.panel("matches") is not None
+
+
+def test_panels_have_the_width_of_the_page():
+    studio = opened()
+    told(studio, set="width", value=1200)
+    assert studio.panel("editor").width == studio.panel("matches").width == 1200
+
+
+OPEN = "PATTERN SEQ(A a, B b) WHERE b.x - a.x > $k WITHIN 20 seconds"
+
+
+def test_value_of_the_curve_is_used_in_the_editor_and_for_all_tabs():
+    studio = opened(OPEN)
+    assert "the parameter $k has no value" in studio.html
+    told(studio, do="tab", value="curve")
+    calibration = studio.panel("curve").value
+    assert len(calibration.rows) > 3
+    told(studio, do="use", value="2")
+    row = calibration.rows[2]
+    assert studio.state.values == {"k": row.values[0]}
+    assert studio.matches.count() == row.matches == studio.panel("editor").trial.count
+    assert f".bind(k={row.values[0]!r})" in studio.panel("editor").as_code()
+    told(studio, do="tab", value="matches")
+    assert studio.panel("matches").wait()
+    studio.calibrate(k=[1, 7])
+    assert studio.wait()
+    assert [row.values for row in studio.panel("curve").value.rows] == [(1,), (7,)]
+
+
+def test_curve_of_a_pattern_without_parameters_says_what_it_takes():
+    studio = opened()
+    told(studio, do="tab", value="curve")
+    assert "the pattern has no parameter" in str(studio.panel("curve"))
+
+
+def test_pattern_is_handed_over_as_code_that_runs(tmp_path, monkeypatch, capsys):
+    from cepkit.cli import main
+
+    FRAME.to_csv(tmp_path / "my events.csv", index=False)
+    stream = ck.events(tmp_path / "my events.csv", time="ts", type="type", unit="s")
+    studio = opened(PAIRS, stream)
+    told(studio, do="tab", value="hand over")
+    texts = studio.panel("hand over").value
+    names: dict = {"stream": stream}
+    exec(texts["Python"], names)
+    count = studio.matches.count()
+    assert names["matches"].count() == count
+    words = shlex.split(texts["The command"].replace("\\\n", " "))
+    assert words[0] == "cepkit"
+    assert not main(words[1:])
+    assert f"{count} matches" in capsys.readouterr().out
+    assert "MATCH_RECOGNIZE" not in texts["DuckDB"]
+    assert texts["Flink SQL"].startswith("SELECT")
+
+
+def test_pattern_that_sql_cannot_say_is_handed_over_with_the_reason():
+    studio = opened("PATTERN SEQ(A a, KL(B b)) WITHIN 4 seconds")
+    told(studio, do="tab", value="hand over")
+    assert studio.panel("hand over").value["Trino"].startswith("-- ")
+
+
+def test_saved_studio_opens_again_and_holds_no_data(tmp_path):
+    frame = FRAME.assign(secret="top secret")
+    stream = ck.events(frame, time="ts", type="type", unit="s")
+    studio = opened(OPEN, stream, events=40)
+    studio.bind(k=3)
+    assert studio.wait()
+    told(studio, "editor", do="choose", value="3")
+    told(studio, do="tab", value="why not")
+    path = studio.save(tmp_path / "x.json")
+    assert "secret" not in path.read_text()
+    for source in (str(path), studio.fragment, f"http://127.0.0.1/{studio.fragment}"):
+        again = opened(source, stream)
+        assert again.state == studio.state
+        assert again.panel("editor").chosen == studio.state.match
+    with pytest.raises(ck.CepkitError, match="exists"):
+        studio.save(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{}", "[]", "7", '{"schema": "cepkit.studio/1"}', '{"schema": "other", "pattern": ""}',
+     '{"schema": "cepkit.studio/1", "pattern": 7}',
+     '{"schema": "cepkit.studio/1", "pattern": "", "events": 0}',
+     '{"schema": "cepkit.studio/1", "pattern": "", "match": [-1]}',
+     '{"schema": "cepkit.studio/1", "pattern": "", "asked": "ab"}',
+     '{"schema": "cepkit.studio/1", "pattern": "", "values": {"k": []}}',
+     '{"schema": "cepkit.studio/1", "pattern": "", "tab": "other"}', "[" * 100_000],
+)  # fmt: skip
+def test_damaged_state_is_refused(text, tmp_path):
+    with pytest.raises(ArgumentError):
+        StudioState.from_json(text)
+    (tmp_path / "x.json").write_text(text)
+    assert isinstance(ck.studio(STREAM, str(tmp_path / "x.json")).error, ArgumentError)
+
+
+@pytest.mark.parametrize("fragment", ["#cepkit=", "#cepkit=A", "#cepkit=!!", "#cepkit=eJwDAAAAAAE"])
+def test_damaged_fragment_is_refused(fragment):
+    assert isinstance(ck.studio(STREAM, fragment).error, ArgumentError)
+
+
+def test_shared_page_plays_offline_and_has_no_value_that_is_redacted(tmp_path):
+    frame = FRAME.assign(x=[f"value-{n % 7}" for n in range(60)], y=range(60), secret="hidden-word")
+    stream = ck.events(frame, time="ts", type="type", unit="s")
+    pattern = "PATTERN SEQ(A a, NOT(C n), B b) WHERE a.x != b.x AND a.y < b.y WITHIN 9 seconds"
+    studio = opened(pattern, stream)
+    page = studio.save_html(tmp_path / "x.html", redact=["x", "secret"]).read_text()
+    assert "value-" not in page
+    assert "hidden-word" not in page
+    assert "y = 3" in page
+    assert page.count("data-step=") > 3
+    assert "A match is an A (a), then a B (b)." in page
+    assert not re.search(r"(src|href)=.?https?:", page)
+    assert "default-src 'none'" in page
+    for name, why in (("ts", "no column of the time"), ("xx", "no column 'xx'")):
+        with pytest.raises(StreamError, match=why):
+            studio.save_html(tmp_path / "y.html", redact=[name])
+    with pytest.raises(ck.CepkitError, match="exists"):
+        studio.save_html(tmp_path / "x.html")
+
+
+def test_shared_page_has_the_events_around_the_chosen_match(tmp_path):
+    rows = 9_000
+    frame = pd.DataFrame({"ts": range(rows), "type": ["A", *"C" * 2999] * 3, "x": range(rows)})
+    frame.loc[frame.index % 3000 == 5, "type"] = "B"
+    stream = ck.events(frame, time="ts", type="type", unit="s")
+    studio = opened("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 9 s", stream, events=9_000)
+    told(studio, "editor", do="choose", value="2")
+    page = studio.save_html(tmp_path / "x.html").read_text()
+    assert "x = 6005" in page
+    assert not re.search(r"x = 5\b", page)
+    assert "2,000 events" in page
+
+
+def test_page_of_a_pattern_without_matches_is_shared_too(tmp_path):
+    studio = opened("PATTERN SEQ(A a, B b) WHERE a.x > b.x WITHIN 2 seconds")
+    assert "no match among" in studio.save_html(tmp_path / "x.html").read_text()
+    studio.write("PATTERN (")
+    with pytest.raises(PatternError):
+        studio.save_html(tmp_path / "y.html")

@@ -1,0 +1,1 @@
+"""The studio: a pattern, its data, matches, plans, steps and reasons on one page."""

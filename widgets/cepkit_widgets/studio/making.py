@@ -1,0 +1,146 @@
+"""What the tabs of a studio show, made in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import cepkit as ck
+from cepkit.diagnosis.why_not import why_not
+from cepkit.errors import PatternError
+from cepkit.pattern.query import Query
+from cepkit.plan.checks import as_plan
+from cepkit.plan.nodes import OrderPlan, Plan
+from cepkit.stream.stream import Stream
+from cepkit.tables import number
+from cepkit_widgets.kit.parts import Cell, button, code_block, scrolling, table
+from cepkit_widgets.matches.answer import answer_html
+from cepkit_widgets.player.view import PlayerWidget
+from cepkit_widgets.studio.handing import handed
+from cepkit_widgets.studio.state import named
+
+_BUDGET = 4_000_000
+"""The most events in combinations that a search for a reason examines: about a second."""
+
+_MOST_ROWS = 60
+"""The most choices of values in a table."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Shown:
+    """What a tab shows that is no app.
+
+    Attributes:
+        html: Its HTML.
+        value: What it shows.
+    """
+
+    html: str
+    value: Any
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Played:
+    """A player over a part of the stream.
+
+    Attributes:
+        begin: The number of the first event that it plays.
+        matches: After how many steps each match is complete, by its events in the stream.
+    """
+
+    player: PlayerWidget
+    begin: int
+    matches: Mapping[tuple[int, ...], int]
+
+
+def played(sample: Stream, part: tuple[int, int], query: Query, plan: Plan | None) -> Shown:
+    """Return the steps of a plan on some events: of an order by the chain, of a tree as a tree."""
+    begin, end = part
+    columns = sample.columns(())
+    rows = columns.source_rows(np.arange(begin, end))
+    events = Stream(columns.source.take(rows), sample.schema, sample.column_names)
+    if plan is None:
+        trace: Any = ck.simulate(events, query, "chain-nfa", progress=False)
+    else:
+        orders = all(isinstance(branch, OrderPlan) for branch in plan.branches)
+        mechanism = "chain-nfa" if orders else "evaluation-tree"
+        trace = ck.simulate(events, query, mechanism, plan, progress=False)
+    matches = {
+        tuple(sorted({begin + event for event in match.members})): match.step + 1
+        for match in reversed(trace.matches)
+    }
+    said = (
+        f"Events {begin:,} to {end - 1:,}, in the order of time; a match that is chosen moves it."
+    )
+    return Shown(f'<p class="soft">{said}</p>', Played(PlayerWidget(trace), begin, matches))
+
+
+def reason(sample: Stream, query: Query, asked: tuple[int, ...]) -> Shown:
+    """Return why events are no match, or why there is none.
+
+    Raises:
+        PatternError: The pattern has no variable for such an event.
+    """
+    columns = sample.columns(())
+    events = sorted(event for event in asked if event < len(columns))
+    types = [columns.type_names[int(columns.types[event])] for event in events]
+    rows = columns.source_rows(np.array(events, dtype=np.int64))
+    variables = named(query, types) if events else ()
+    if len(variables) < len(events):
+        raise PatternError(
+            f"the pattern has no variable for {' and '.join(types)} together",
+            hint="choose another event, or ask about one of them",
+        )
+    question = dict(zip(variables, map(int, rows), strict=True))
+    answer = why_not(sample, query, question, plan=as_plan(None, query), limit=5, budget=_BUDGET)
+    picture = scrolling("the events in question", ck.draw(answer).to_svg()) if events else ""
+    hint = (
+        '<p class="soft">Choose an event on the time line, or two, to ask why it is no match.</p>'
+    )
+    return Shown(f"{hint}{picture}{answer_html(answer)}", answer)
+
+
+def curve(sample: Stream, query: Query, grids: Mapping[str, Any]) -> Shown:
+    """Return how many matches there are for many values of the parameters, and choices of them.
+
+    Raises:
+        PatternError: The pattern has no parameter.
+    """
+    calibration = ck.calibrate(sample, query, progress=False, **grids)
+    picture = scrolling("matches by value", ck.draw(calibration).to_svg(width=700))
+    names = [f"${name}" for name in query.parameters]
+    rows: list[tuple[str | Cell, ...]] = [
+        (
+            Cell(
+                button(
+                    "use", "Use", str(place),
+                    label=f"Use {', '.join(map(_text, row.values))}", kind="small",
+                )
+            ),
+            *map(_text, row.values),
+            f"{row.matches:,}",
+        )
+        for place, row in enumerate(calibration.rows[:_MOST_ROWS])
+    ]  # fmt: skip
+    return Shown(
+        f'{picture}<p class="soft">of the sample; a value that you use is in force above</p>'
+        + table(
+            "matches for each choice of values", ["", *names, "matches"], rows,
+            numbers=range(1, len(names) + 2),
+        ),
+        calibration,
+    )  # fmt: skip
+
+
+def _text(value: Any) -> str:
+    return number(value) if isinstance(value, int | float) else f"{value}"
+
+
+def hand_over(stream: Stream, query: Query, code: str) -> Shown:
+    """Return the pattern for other systems, each as a text to copy."""
+    texts = handed(stream, query, code)
+    blocks = "".join(code_block(title, text) for title, text in texts.items())
+    return Shown(blocks.replace("<details>", "<details open>", 1), texts)

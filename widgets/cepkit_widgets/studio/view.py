@@ -1,0 +1,441 @@
+"""The studio as a notebook app."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import ipywidgets
+
+import cepkit as ck
+from cepkit.errors import ArgumentError, CepkitError, LimitError
+from cepkit.files import HTML, JSON, write_text
+from cepkit.pattern.builder import Pattern, as_query
+from cepkit.pattern.query import Query
+from cepkit.plan.nodes import Plan
+from cepkit.stream.stream import Stream, check_stream
+from cepkit_widgets.kit.app import App
+from cepkit_widgets.kit.parts import error_note
+from cepkit_widgets.kit.work import Work
+from cepkit_widgets.match_browser.view import MatchBrowser
+from cepkit_widgets.pattern_editor.trial import Trial
+from cepkit_widgets.pattern_editor.view import PatternEditor
+from cepkit_widgets.plan_explorer.view import PlanExplorer
+from cepkit_widgets.studio.making import Played, Shown, curve, hand_over, played, reason
+from cepkit_widgets.studio.page import studio_html
+from cepkit_widgets.studio.sharing import shared_page
+from cepkit_widgets.studio.state import StudioState, part_of
+
+_FIRST_PATIENCE = 12.0
+"""The most seconds until the page is shown; what takes longer comes later."""
+_DOING = {
+    "matches": "looking for matches",
+    "plan": "measuring the stream",
+    "steps": "running event by event",
+    "why not": "looking for reasons",
+    "curve": "counting for many values",
+    "hand over": "writing it for other systems",
+}
+
+
+class Studio(App):
+    """One page for a pattern: its text, its data, matches, plans, steps and reasons.
+
+    Attributes:
+        state: What it shows, without data.
+        error: The error of the last input; None if it was valid.
+
+    Example:
+        >>> import cepkit as ck
+        >>> trades = [
+        ...     {"ts": 1, "type": "MSFT", "price": 30.0},
+        ...     {"ts": 2, "type": "GOOG", "price": 31.0},
+        ...     {"ts": 3, "type": "GOOG", "price": 29.0},
+        ... ]
+        >>> stream = ck.events(trades, time="ts", type="type", unit="s")
+        >>> studio = ck.studio(stream, "PATTERN SEQ(MSFT a, GOOG b)")
+        >>> print(studio)
+        Studio, matches: 2 matches in the first 3 events
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        pattern: Query | Pattern | str | None = None,
+        *,
+        events: int = 5_000,
+    ) -> None:
+        """Show a studio; see `cepkit.studio`."""
+        self.state = StudioState("", events=events)
+        self._stream = stream
+        self._editor: PatternEditor | None = None
+        self._made: dict[str, tuple[Hashable, Any]] = {}
+        self._work: Work | None = None
+        self._task: tuple[str, Hashable] | None = None
+        self._part: tuple[int, int] | None = None
+        self._trial: Trial | None = None
+        self._lost: tuple[int, ...] = ()
+        self._grids: dict[str, Any] = {}
+        self._below = ipywidgets.VBox()
+        super().__init__()
+        self._box = ipywidgets.VBox([self, self._below])
+        try:
+            check_stream(stream)
+            text = None
+            if pattern is not None:
+                text = pattern if isinstance(pattern, str) else str(as_query(pattern))
+                self.state = StudioState.of(text, events)
+            editor = PatternEditor.panel_of(
+                self, stream, None if text is None else self.state.pattern, events=self.state.events
+            )
+        except Exception as reason:  # noqa: BLE001 - an app never raises into the notebook
+            self.error = reason
+            self.refresh()
+            return
+        if editor.error is not None:
+            self.error = editor.error
+            self.refresh()
+            return
+        with self.moving:
+            self._editor = editor
+            if self.state.values:
+                editor.bind(**self.state.values)
+            self.changed(editor)
+        self.wait(_FIRST_PATIENCE)
+
+    def body(self) -> str:
+        """Return the HTML of the app."""
+        if self._editor is None:
+            return ""
+        tab = self.state.tab
+        key, made = self._made.get(tab, (None, None))
+        match made:
+            case App():
+                content = made.html
+            case Shown():
+                content = made.html
+            case Exception():
+                content = error_note(made)
+            case _:
+                content = ""
+        return studio_html(
+            self.state,
+            self._editor.html,
+            content,
+            panel=tab if isinstance(made, App) else "",
+            doing="" if self._task is None else _DOING[self._task[0]],
+            stale=made is not None and key != self._key(tab),
+        )
+
+    @property
+    def panels(self) -> dict[str, App]:
+        """The panels that are seen, by their names in the page."""
+        panels = {tab: made for tab, (_, made) in self._made.items() if isinstance(made, App)}
+        return panels if self._editor is None else {**panels, "editor": self._editor}
+
+    @property
+    def text(self) -> str:
+        """The text in the editor, valid or not."""
+        return self._there().text
+
+    @property
+    def pattern(self) -> Query | None:
+        """The query of the text; None while it is invalid."""
+        return self._there().pattern
+
+    @property
+    def matches(self) -> Any:
+        """The result of `cepkit.detect` on the whole stream."""
+        return self._there().matches
+
+    def panel(self, tab: str) -> Any:
+        """Return what a tab shows: an app, an answer, or an error; None while it is made.
+
+        Args:
+            tab: As "matches"; "editor" for the editor.
+        """
+        with self.moving:
+            return self._there() if tab == "editor" else self._made.get(tab, (None, None))[1]
+
+    def write(self, text: str) -> None:
+        """Put another text in the editor."""
+        self._there().write(text)
+
+    def turn(self, tab: str) -> None:
+        """Open a tab.
+
+        Args:
+            tab: "matches", "plan", "steps", "why not", "curve" or "hand over".
+        """
+        with self.moving:
+            self._there()
+            self._to(self.state.at(tab))
+
+    def ask(self, *events: int) -> None:
+        """Ask why events are no match; without any why nothing matches.
+
+        Args:
+            *events: One or two, by their places in the order of time, from 0.
+        """
+        with self.moving:
+            self._there()
+            self._to(replace(self.state, asked=events[-2:]).at("why not"))
+
+    def bind(self, **values: Any) -> None:
+        """Give the parameters of the pattern (`$k`) values."""
+        plain = {n: v if isinstance(v, int | float | str) else f"{v}" for n, v in values.items()}
+        with self.moving:
+            self.state = replace(self.state, values=plain)
+            self._there().bind(**plain)
+
+    def calibrate(self, **grids: Any) -> None:
+        """Open the curve with these values of parameters, as `cepkit.calibrate` takes them."""
+        with self.moving:
+            self._there()
+            self._grids = grids
+            self._made.pop("curve", None)
+            self._to(self.state.at("curve"))
+
+    @property
+    def fragment(self) -> str:
+        """The pattern and the settings, never the data, as the fragment of a URL."""
+        return self.state.fragment
+
+    def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the pattern and the settings, never the data, as JSON: `studio(stream, path)`.
+
+        Args:
+            path: The file, whose name ends in .json.
+            overwrite: Whether to replace a file that exists.
+
+        Raises:
+            FileError: The file exists already, or cannot be written.
+        """
+        return write_text(path, self.state.to_json() + "\n", JSON, overwrite=overwrite)
+
+    def save_html(
+        self, path: str | PathLike[str], *, redact: Sequence[str] = (), overwrite: bool = False
+    ) -> Path:
+        """Write a page for others: the pattern, matches, the plan and a player, offline.
+
+        It has 2,000 events at most, those around the chosen match, and of them the time, the type,
+        and the columns that the pattern reads.
+
+        Args:
+            path: The HTML file.
+            redact: Columns whose values the page replaces by numbers, equal ones by the same.
+                Constants in the pattern stay.
+            overwrite: Whether to replace a file that exists.
+
+        Raises:
+            PatternError: The text is wrong, or a parameter has no value.
+            StreamError: There is no such column, or it is the time or the type.
+            FileError: The file exists already, or cannot be written.
+        """
+        with self.moving:
+            editor = self._there()
+            sample, query, match = editor.sample, editor.query, self.state.match
+            plan = self._plan()
+        page = shared_page(sample, query, match, plan, redact)
+        return write_text(path, page, HTML, overwrite=overwrite)
+
+    def wait(self, seconds: float = 30.0) -> bool:
+        """Wait until the editor and the open tab are up to date; return whether they are."""
+        if not self._there().wait(seconds):
+            return False
+        while True:
+            with self.moving:
+                work, task = self._work, self._task
+            if work is None or task is None:
+                return True
+            if not work.wait(seconds):
+                return False
+
+    def stop(self) -> None:
+        """Stop what runs in the background."""
+        if self._work is not None:
+            self._work.stop()
+
+    def act(self, name: str, value: Any) -> None:
+        """Handle an action of the user."""
+        self._there()
+        match name:
+            case "tab":
+                self._to(self.state.at(str(value)))
+            case "ask":
+                self._to(self.state.asking(int(value)))
+            case "use":
+                made = self.panel("curve")
+                if isinstance(made, Shown):
+                    names = made.value.query.parameters
+                    values = made.value.rows[int(value)].values
+                    self.bind(**dict(zip(names, values, strict=True)))
+            case "stop":
+                self.stop()
+            case _:
+                raise ArgumentError(f"there is nothing to do called '{name}'")
+
+    def resize(self, width: int) -> None:
+        """Take the width of the page."""
+        super().resize(width)
+        for panel in self.panels.values():
+            panel.width = width
+            panel.refresh()
+
+    def changed(self, panel: App) -> None:
+        """Follow what the user did in a panel: the others show the same match and plan."""
+        if panel not in self.panels.values():
+            return
+        state = self.state
+        match panel:
+            case PatternEditor():
+                if panel.trial is not self._trial:
+                    self._trial = panel.trial
+                    if panel.choose(state.match):
+                        panel.refresh()
+                        return
+                    # The browser may know it, of the whole stream.
+                    self._lost = state.match
+                state = state.written(panel.text)
+                if panel.chosen:
+                    state = replace(state, match=panel.chosen)
+            case MatchBrowser() if panel.chosen:
+                state = replace(state, match=panel.chosen)
+            case PlanExplorer() if panel.outlook is not None and panel.outlook.chosen:
+                if panel.outlook.chosen != state.planner:
+                    state = replace(state, planner=panel.outlook.chosen)
+                    panel.act("run", None)
+        self._to(state)
+
+    def _to(self, state: StudioState) -> None:
+        """Show a state: panels follow the chosen match, and what is missing is made."""
+        self.state = state
+        for panel in self.panels.values():
+            shows_matches = isinstance(panel, PatternEditor | MatchBrowser)
+            if shows_matches and panel.chosen != state.match and panel.choose(state.match):
+                panel.refresh()
+        self._make()
+        made = self._made.get("steps", (None, None))[1]
+        if isinstance(made, Shown) and state.match in made.value.matches:
+            made.value.player.step = made.value.matches[state.match]
+        self._below.layout.display = "" if state.tab == "steps" else "none"
+        self.refresh()
+
+    def _make(self) -> None:
+        """Begin to make what the open tab lacks."""
+        tab = self.state.tab
+        key = self._key(tab)
+        if key is None or key == self._made.get(tab, (None, None))[0]:
+            return
+        if self._task is not None and self._task == (tab, key):
+            return
+        if self._work is not None:
+            self._work.stop()
+        task = self._task = (tab, key)
+        make = self._maker(tab)
+        self._work = Work(make, lambda made, error: self._arrived(task, made, error))
+
+    def _maker(self, tab: str) -> Callable[[], Any]:
+        """Return what makes the content of a tab; it takes long, and holds no lock."""
+        editor, stream, state = self._there(), self._stream, self.state
+        sample, query = editor.sample, editor.tried
+        if tab == "curve":
+            written, grids = editor.written, self._grids
+            assert written is not None
+            return lambda: curve(sample, written, grids)
+        assert query is not None
+        match tab:
+            case "matches":
+                return lambda: MatchBrowser.panel_of(self, ck.detect(stream, query))
+            case "plan":
+                return lambda: PlanExplorer.panel_of(
+                    self, query, ck.profile(stream, query), stream=stream
+                )
+            case "steps":
+                part = self._part = part_of(state.match, len(sample.columns(())), self._part)
+                plan = self._plan()
+                return lambda: played(sample, part, query, plan)
+            case "why not":
+                return lambda: reason(sample, query, state.asked)
+            case "hand over":
+                code = editor.as_code()
+                return lambda: hand_over(stream, query, code)
+            case _:
+                raise ArgumentError(f"there is no tab '{tab}'")
+
+    def _arrived(self, task: tuple[str, Hashable], made: Any, error: BaseException | None) -> None:
+        """Take over what was made."""
+        with self.moving:
+            if task is not self._task:
+                return
+            self._task, (tab, key) = None, task
+            if isinstance(error, KeyboardInterrupt):
+                error = LimitError("this was stopped", hint="open the tab again")
+            self._made[tab] = key, made if error is None else error
+            lost, self._lost = self._lost, ()
+            match made:
+                case MatchBrowser():
+                    if lost and made.choose(lost):
+                        self.state = replace(self.state, match=lost)
+                    made.choose(self.state.match)
+                case PlanExplorer() if self.state.planner and made.outlook is not None:
+                    with suppress(CepkitError):
+                        made.outlook = made.outlook.choose(self.state.planner)
+                case Shown(value=Played(player=player)):
+                    for old in self._below.children:
+                        old.close()
+                    self._below.children = (player,)
+            if isinstance(made, App):
+                made.width = self.width
+                made.refresh()  # it calls `changed`
+            else:
+                self._to(self.state)
+
+    def _plan(self) -> Plan | None:
+        """Return the plan that the steps follow; None: rare events first."""
+        key, explorer = self._made.get("plan", (None, None))
+        mine = isinstance(explorer, PlanExplorer) and key == self._key("plan")
+        return explorer.plan if mine and self.state.planner else None
+
+    def _there(self) -> PatternEditor:
+        if self._editor is None:
+            raise ArgumentError("there is nothing to edit", hint="the app says what is wrong")
+        return self._editor
+
+    def _key(self, tab: str) -> Hashable:
+        """Return what the content of a tab depends on; None: there is no query to make it of."""
+        editor = self._there()
+        query = editor.written if tab == "curve" else editor.tried
+        if query is None:
+            return None
+        match tab:
+            case "steps":
+                part = part_of(self.state.match, len(editor.sample.columns(())), self._part)
+                plan = self._plan()
+                return query, part, None if plan is None else plan.branches
+            case "why not":
+                return query, self.state.asked
+            case "curve":
+                return query, tuple(self._grids)
+            case "hand over":
+                return query, editor.as_code()
+            case _:
+                return (query,)
+
+    def __repr__(self) -> str:
+        if self._editor is None:
+            return f"Studio: {self.error}"
+        return f"Studio, {self.state.tab}: {str(self._editor).removeprefix('PatternEditor: ')}"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """Show the player below the page; a static copy stands beside them."""
+        made = super()._repr_mimebundle_(**kwargs)
+        if made is None:
+            return None
+        data, metadata = made
+        box = self._box._repr_mimebundle_(**kwargs)
+        return {**box, **{k: v for k, v in data.items() if k.startswith("text/")}}, metadata
