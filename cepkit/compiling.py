@@ -68,7 +68,7 @@ def interpreted(function: F) -> F:
 
 def inlined(function: F) -> F:
     """Inline a function into each loop that calls it: for functions with many array arguments."""
-    return _loop(function, inline="always")
+    return cast("F", _Inside(function, {"inline": "always"} | _COMMON))
 
 
 def lent(function: F) -> F:
