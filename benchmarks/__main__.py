@@ -24,6 +24,7 @@ NAMES = (
     "planning",
     "fresh",
     "forecasts",
+    "error_bounds",
     "join_study",
     "lazy_study",
     "aggregation",
