@@ -19,6 +19,7 @@ NAMES = (
     "spark_aggregation",
     "streaming",
     "intrusion",
+    "learning",
     "stocks",
     "player",
     "planning",
