@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from cepkit.api.inputs import register_function as register_function
     from cepkit.api.inputs import sample_clicks as sample_clicks
     from cepkit.api.inputs import sample_stocks as sample_stocks
+    from cepkit.api.learning import learn as learn
     from cepkit.api.planning import choose_plan as choose_plan
     from cepkit.api.planning import profile as profile
     from cepkit.api.row_patterns import from_match_recognize as from_match_recognize
@@ -62,6 +63,7 @@ _HOMES = {
         "sample_clicks",
         "sample_stocks",
     ),
+    "cepkit.api.learning": ("learn",),
     "cepkit.api.planning": (
         "choose_plan",
         "profile",

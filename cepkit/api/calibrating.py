@@ -107,7 +107,7 @@ def calibrate(
     incidents = None
     if labels is not None:
         near = as_microseconds("tolerance", tolerance)
-        incidents = incidents_of(labels, by, near, stream.schema)
+        incidents = incidents_of(labels, by, near, near, stream.schema)
     key = by if incidents is not None else None
     with showing(_WHAT, progress) as work:
         thresholds = thresholds_of(query)

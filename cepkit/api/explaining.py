@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cepkit.api.arguments import Pattern, checked
 from cepkit.arguments import typed
-from cepkit.errors import StreamError
+from cepkit.errors import StreamError, UnsupportedError
 from cepkit.plan.checks import as_plan
 from cepkit.progress import Progress, showing
 from cepkit.stream.stream import Stream
@@ -101,6 +101,11 @@ def why_not(
         from cepkit.pattern.uncertain import check_uncertain
 
         check_uncertain(query, stream.schema.time)
+        if stream.place == "spark" and clock_error in stream.column_names:
+            raise UnsupportedError(
+                f"why_not with clock_error='{clock_error}', a column of events in Spark",
+                hint="clock_error='20 ms', say",
+            )
     with showing("looking for reasons", progress):
         if stream.place == "spark":
             from cepkit.spark.diagnosis import local_part

@@ -28,25 +28,27 @@ class Incidents:
     Attributes:
         times: Their times in microseconds, ascending inside each key.
         keys: The begin and the end of the incidents of each key, by the key.
-        tolerance: How far from an incident a match may end, in microseconds.
+        before: How long before an incident a match may end, in microseconds.
+        after: How long after it.
     """
 
     times: Integers
     keys: dict[Any, tuple[int, int]]
-    tolerance: int
+    before: int
+    after: int
 
     def near(self, ends: Integers, keys: Sequence[Any] | None) -> tuple[Integers, Integers]:
         """Return the first incident near each match, and the one after the last."""
         if keys is None:
-            begin = np.searchsorted(self.times, ends - self.tolerance, side="left")
-            return begin, np.searchsorted(self.times, ends + self.tolerance, side="right")
+            begin = np.searchsorted(self.times, ends - self.after, side="left")
+            return begin, np.searchsorted(self.times, ends + self.before, side="right")
         first, last = np.zeros(len(ends), np.int64), np.zeros(len(ends), np.int64)
         order = pd.Series(list(keys)).groupby(list(keys), dropna=True).indices if len(ends) else {}
         for key, places in order.items():
             low, high = self.keys.get(_plain(key), (0, 0))
             times = self.times[low:high]
-            first[places] = low + np.searchsorted(times, ends[places] - self.tolerance, "left")
-            last[places] = low + np.searchsorted(times, ends[places] + self.tolerance, "right")
+            first[places] = low + np.searchsorted(times, ends[places] - self.after, "left")
+            last[places] = low + np.searchsorted(times, ends[places] + self.before, "right")
         return first, last
 
 
@@ -54,14 +56,18 @@ def _plain(key: Any) -> Any:
     return key.item() if isinstance(key, np.generic) else key
 
 
-def incidents_of(labels: Any, by: str | None, tolerance: int, schema: Schema) -> Incidents:
+def incidents_of(
+    labels: Any, by: str | None, before: int, after: int, schema: Schema, what: str = "labels"
+) -> Incidents:
     """Return the incidents of a table or a list of times.
 
     Args:
         labels: Times; or a table with a column `time`, and one for the key; or its file.
         by: The name of the key in the table and the stream; None for no key.
-        tolerance: How far from an incident a match may end, in microseconds.
+        before: How long before an incident a match may end, in microseconds.
+        after: How long after it.
         schema: That of the stream: it says what numbers and times without a zone mean.
+        what: What errors call them.
 
     Raises:
         StreamError: The table has no such column, or a time is none.
@@ -74,34 +80,42 @@ def incidents_of(labels: Any, by: str | None, tolerance: int, schema: Schema) ->
             if name not in labels.columns:
                 columns = list(map(str, labels.columns))
                 raise StreamError(
-                    f"the labels have no column '{name}'",
+                    f"the {what} have no column '{name}'",
                     expected=f"one of {', '.join(columns)}",
                     hint=nearest(name, columns),
                 )
         frame = labels
     elif by is not None:
         raise StreamError(
-            f"labels of keys as a {type(labels).__name__}",
+            f"{what} of keys as a {type(labels).__name__}",
             expected=f"a DataFrame with the columns time and {by}",
         )
     elif isinstance(labels, list | tuple | pd.Series | pd.Index | np.ndarray):
         frame = pd.DataFrame({"time": list(labels)})
     else:
         raise StreamError(
-            f"labels of the type {type(labels).__name__}",
+            f"{what} of the type {type(labels).__name__}",
             expected="times in a list, or a DataFrame or a file with a column time",
         )
     try:
         column = pa.chunked_array([pa.Array.from_pandas(frame["time"])])
     except (pa.ArrowException, TypeError, ValueError):
-        raise StreamError("times of the labels that are of several kinds, or none") from None
+        raise StreamError(f"times of the {what} that are of several kinds, or none") from None
+    has_no_zone = pa.types.is_timestamp(column.type) and column.type.tz is None
+    if has_no_zone and schema.timezone is None and schema.column_zone not in (None, "UTC"):
+        zone = schema.column_zone
+        raise StreamError(
+            f"times of the {what} without a zone, and those of the stream are in {zone}",
+            expected="times in a zone",
+            hint=f"{what}['time'].dt.tz_localize('{zone}') says in which",
+        )
     times = microseconds(column, "time", unit=schema.unit, timezone=schema.timezone)
     if by is None:
-        return Incidents(np.sort(times), {}, tolerance)
+        return Incidents(np.sort(times), {}, before, after)
     keys: dict[Any, tuple[int, int]] = {}
     parts: list[Integers] = []
     for key, places in frame.reset_index(drop=True).groupby(by, dropna=True).indices.items():
         begin = sum(map(len, parts))
         parts.append(np.sort(times[places]))
         keys[_plain(key)] = (begin, begin + len(places))
-    return Incidents(np.concatenate(parts) if parts else times[:0], keys, tolerance)
+    return Incidents(np.concatenate(parts) if parts else times[:0], keys, before, after)

@@ -35,7 +35,7 @@ from cepkit.stream.warnings import warn_of_wide_interval
 _FIRST, _MOST = 1 << 13, 1 << 22
 """The walks of a stratum before its first and after its last check."""
 _AT_ONCE = 1 << 17
-_MORE = 1.2
+_MORE = 1.5
 """How many more walks are made than a first sample asks for."""
 _HITS = 300
 """With fewer met matches, an interval is not trusted."""
@@ -136,7 +136,7 @@ def estimate_aggregates(
     wide = [e for _, each in rows for e in each if not e.within(error)]
     if wide:
         warn_of_wide_interval(error, query)
-    reason = f"{total:,} random walks, intervals at {confidence:.4g}"
+    reason = f"{total:,} random walks, intervals at {100 * confidence:g} %"
     return Aggregates(query, "total", "sampling", reason, _columns(query, columns, rows))
 
 

@@ -248,6 +248,14 @@ def warn_of_condition(message: str, place: Span | None, *patterns: object) -> No
         _warn(f"{message}\nline {place.line}, column {place.column}\n{place.underlined()}")
 
 
+def warn_of_outside(outside: int, incidents: int) -> None:
+    """Warn that incidents are not in the stream."""
+    _warn(
+        f"{outside} of {incidents} incidents are outside of the time or the keys of the stream and"
+        " are left out"
+    )
+
+
 def _about(pattern: object, *others: object) -> str:
     more = f" and {len(others):,} more pattern{'s' if len(others) > 1 else ''}" if others else ""
     return f" ({cut(pattern, _PATTERN_LENGTH)}{more})"

@@ -38,6 +38,7 @@ def main() -> None:
     print(f"{_import_all()} modules imported", flush=True)
     frame = ck.sample_stocks(2_000)
     frame.to_csv("trades.csv", index=False)
+    frame.loc[99::200, ["ts"]].rename(columns={"ts": "time"}).to_csv("incidents.csv", index=False)
     for source in (frame, "trades.csv"):
         print(f"{_run_python(source, frame)} verbs of Python over a {type(source).__name__}")
     sys.stdout.flush()
@@ -103,6 +104,9 @@ def _run_python(source: Any, frame: Any) -> int:
         "equivalent": lambda: str(ck.equivalent(PATTERN, OTHER)),
         "events": lambda: str(stream),
         "from_match_recognize": lambda: ck.from_match_recognize(ROWS, frame).to_pandas(),
+        "learn": lambda: str(
+            ck.learn(stream, frame["ts"][99::200].tolist(), within="20 seconds").to_pandas()
+        ),
         "parse": lambda: (str(query), query.check_detectable(stream)),
         "profile": lambda: (str(statistics), str(ck.profile(stream))),
         "register_function": lambda: ck.register_function("twice", lambda x: 2 * x),
@@ -149,6 +153,7 @@ def _run_commands() -> int:
         ["explain", "--pattern", "p.cep", *events],
         ["why-not", "--pattern", "p.cep", *events],
         ["calibrate", "--pattern-text", OPEN, *events, "--set", "k=0,1"],
+        ["learn", *events, "--incidents", "incidents.csv", "--within", "20 seconds"],
         ["simulate", "--pattern", "p.cep", *events, "--html", "play.html"],
         ["aggregate", "--pattern", "counted.cep", *events, "--emit", "total"],
         ["sort", "trades.csv", "sorted.parquet", "--time", "ts"],

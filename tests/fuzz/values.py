@@ -83,6 +83,8 @@ def _calls() -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
         "calibrate": (ck.calibrate, (stream, _OPEN), {
             "labels": [1, 2], "by": None, "tolerance": "1 second", "miss": 1.0,
             "false_alarm": 1.0, "progress": False, "k": [1, 2]}),
+        "learn": (ck.learn, (stream, [1, 2, 3, 4, 5]), {
+            "within": "1 second", "by": None, "seed": 0, "progress": False}),
         "equivalent": (ck.equivalent, (_PATTERN, _OPEN.replace("$k", "3")), {
             "streams": 50, "events": 4, "seed": 0, "progress": False}),
         "simulate": (ck.simulate, (stream, _PATTERN, "chain-nfa", ["a", "b", "c"]), {

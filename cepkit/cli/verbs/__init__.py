@@ -17,6 +17,7 @@ VERBS: Mapping[str, str] = MappingProxyType(
         "explain": "compare the expected and the actual work of each step of a plan",
         "why-not": "explain why nothing matches, or why some events do not, and what comes closest",
         "calibrate": "count the matches for many values of a pattern's parameters",
+        "learn": "propose patterns that announce incidents, from a file of them",
         "simulate": "run the published mechanisms event by event, and count their operations",
         "studio": "open one page for a pattern in a browser: its matches, plan and steps",
         "aggregate": "count and aggregate the matches of a pattern, often without finding them",

@@ -229,7 +229,8 @@ class Matches(Rows):
 
     def _warn_of_long_count(self) -> None:
         seconds = choosing.seconds_expected(self.plan) or 0.0
-        if seconds > _LONG:
+        # Of sets and of chosen matches there is no estimate.
+        if seconds > _LONG and not self._repeated and self.query.after_match is None:
             warn_of_long_count(seconds, self.query)
 
     def counts(self) -> pd.Series[int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cache
 from importlib.util import find_spec
 from types import SimpleNamespace
@@ -22,7 +23,7 @@ from cepkit.aggregation.rows.result import Aggregates
 from cepkit.aggregation.semirings.functions import Count
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.automata.mechanisms import MECHANISMS
-from cepkit.calibration.result import Calibration
+from cepkit.calibration.result import CalibratedRow, Calibration
 from cepkit.columnar.compile.query import compile_query
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.matches import Matches
@@ -36,6 +37,7 @@ from cepkit.figures import FIGURES
 from cepkit.figures.charts.measured_plans import _MEASURES
 from cepkit.figures.kit.drawing import Drawing
 from cepkit.figures.player import Player
+from cepkit.learning.result import Chance, Learned, Proposal
 from cepkit.pattern.builder import event, seq
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import OrderPlan, Plan
@@ -126,6 +128,14 @@ def stream(count: int = 40) -> Stream:
 def calibration() -> Calibration:
     text = SIMPLE.replace(" WITHIN", f" WHERE {attribute('b', NOTE)} != $k WITHIN")
     return ck.calibrate(stream(), text, k=[EVIL, EVIL * 2], labels=[3, 9], tolerance="5 s")
+
+
+def learned() -> Learned:
+    """Return proposals with texts from outside."""
+    row = CalibratedRow((), 9, 3, 1, 6, 2.0)
+    split = datetime(2024, 1, 1, tzinfo=UTC)
+    proposals = (Proposal(QUERY, row), Proposal(QUERY, row))
+    return Learned(proposals, Chance(0.1, 0.01), split, (8, 4), 10**6, 99, finished=False)
 
 
 @cache
@@ -437,6 +447,7 @@ SHOWN: dict[type, Callable[[], Any]] = {
     Tradeoff: tradeoff,
     WhatIf: rates_asked,
     Calibration: calibration,
+    Learned: learned,
     Equivalence: equivalence,
     Explanation: explanation,
     Validity: validity,
