@@ -28,6 +28,7 @@ from cepkit.statistics.model import Statistics
 from cepkit.statistics.saved import LARGEST_FILE
 from cepkit.stream.paths import decoded, path_of, read_text, shown
 from cepkit.stream.reading import readers
+from cepkit.stream.reading.json_lines import is_json, json_files
 from cepkit.stream.reading.written import FILETIME
 from cepkit.stream.stream import Stream
 
@@ -112,7 +113,7 @@ def _files_at(path: str) -> list[str]:
 def open_stream(arguments: argparse.Namespace) -> Stream:
     """Return the stream of `--events`, in this process or on Spark."""
     written = _written(arguments)
-    given = [f"--{name.replace('_', '-')}" for name, value in written.items() if value]
+    given = [f"--{name.replace('_', '-')}" for name in ("decimal", "time_format") if written[name]]
     if not isinstance(arguments.time, str):
         given.append("--time with two columns")
     if arguments.spark and given:
@@ -126,10 +127,12 @@ def open_stream(arguments: argparse.Namespace) -> Stream:
         return _stream_of_stdin(arguments, keywords)
     if not arguments.spark:
         return ck.events(arguments.events, **keywords)
-    if "://" not in arguments.events and arguments.unit != FILETIME:
+    sep, encoding = keywords.pop("sep"), keywords.pop("encoding")
+    whole = sep or encoding or is_json(arguments.events) or json_files(Path(arguments.events))
+    if "://" not in arguments.events and arguments.unit != FILETIME and not whole:
         # Read the beginning of the file here: clear errors before Spark starts.
         ck.events(arguments.events, **keywords)
-    return ck.events(read_on_spark(arguments.events), **keywords)
+    return ck.events(read_on_spark(arguments.events, sep, encoding), **keywords)
 
 
 def _time(text: str | None, unit: str | None) -> str | float | None:

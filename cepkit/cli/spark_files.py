@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import codecs
+import gzip
 import logging
 import re
 import signal
 import threading
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as pa_dataset
 
 import cepkit as ck
-from cepkit.errors import StreamError
 from cepkit.progress import Progress
-from cepkit.stream.paths import path_of, shown
-from cepkit.stream.reading.json_lines import is_json
+from cepkit.stream.paths import path_of
+from cepkit.stream.reading.json_lines import is_json, json_files
 from cepkit.stream.reading.readers import data_at
 
 _GLOB = re.compile(r"[\\\[\]{}*?,]")
@@ -51,32 +54,43 @@ def _is_no_interrupt(record: logging.LogRecord) -> bool:
     return True
 
 
-def read_on_spark(name: str) -> Any:
-    """Return a CSV or Parquet file, or a folder of them, as a Spark DataFrame.
+def read_on_spark(name: str, sep: str | None = None, encoding: str | None = None) -> Any:
+    """Return a CSV, JSON or Parquet file, or a folder of them, as a Spark DataFrame.
 
     Args:
         name: A path, or an address that Spark understands (s3a://...).
+        sep: What separates the fields of CSV files; None: a comma.
+        encoding: The encoding of CSV files; None: UTF-8.
     """
-    if is_json(name):
-        raise StreamError(
-            f"--spark with the JSON file {shown(name)}",
-            expected="CSV or Parquet files",
-            hint="leave --spark out; in Python pass spark.read.json(...) to events",
-        )
     session = quiet_session()
+    # Java has another name for Latin-1 than Python.
+    known = codecs.lookup(encoding or "utf-8").name.replace("iso8859", "iso-8859")
+    csv = {"sep": sep or ",", "encoding": known}
     if "://" in name:
+        if is_json(name):
+            return session.read.json(name)
         is_csv = name.casefold().endswith((".csv", ".csv.gz"))
-        return _csv(session, name) if is_csv else session.read.parquet(name)
+        return _csv(session, name, csv) if is_csv else session.read.parquet(name)
     # An absolute path, because Spark may have started in another folder; and not a glob.
     path = path_of(name).resolve()
     place = _GLOB.sub(r"\\\g<0>", str(path))
-    if data_at(path).format == "csv":
-        return _csv(session, place)
+    if is_json(name) or json_files(path):
+        files = json_files(path) or [path]
+        array = all(_is_array(file) for file in files)
+        return session.read.json([_GLOB.sub(r"\\\g<0>", str(f)) for f in files], multiLine=array)
+    if data_at(path, "csv" if sep else None).format == "csv":
+        return _csv(session, place, csv)
     return _parquet(session, place, pa_dataset.dataset(path, format="parquet").schema)
 
 
-def _csv(session: Any, place: str) -> Any:
-    reader = session.read.option("recursiveFileLookup", True)
+def _is_array(path: Path) -> bool:
+    """Return whether a JSON file holds one array, and not an object in each line."""
+    with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as file:
+        return file.read(4_096).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
+
+
+def _csv(session: Any, place: str, written: Mapping[str, str]) -> Any:
+    reader = session.read.option("recursiveFileLookup", True).options(**written)
     # Times without a zone stay so: --timezone decides their zone, not the machine.
     setting = "spark.sql.timestampType"
     before = session.conf.get(setting)

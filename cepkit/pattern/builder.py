@@ -54,6 +54,8 @@ from cepkit.pattern.terms import (
     min_,
     prev,
     running,
+    same_day,
+    same_week,
     sum_,
     var,
 )
@@ -82,6 +84,8 @@ __all__ = [
     "or_",
     "prev",
     "running",
+    "same_day",
+    "same_week",
     "seq",
     "sum_",
     "var",

@@ -9,7 +9,7 @@ from functools import partial
 from cepkit.errors import PatternError, Span
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes as n
-from cepkit.pattern.names import variable_text
+from cepkit.pattern.names import column_text, variable_text
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.printer import expression_text, structure_text
@@ -39,8 +39,7 @@ def check_runs(query: Query) -> None:
                     f"{expression_text(condition)} does not decide which events the run"
                     f" '{variable}' takes: it reads more than single events before the run",
                     expected=f"members of '{variable}' compared with earlier events",
-                    hint="a condition on the whole run is written with max, min, first or last,"
-                    f" as in max({variable_text(variable)}.price) < c.price",
+                    hint=_instead(condition, variable),
                     span=_place_of(condition),
                 )
             for other in _rivals(branch, variable):
@@ -49,6 +48,17 @@ def check_runs(query: Query) -> None:
                     expected="one of them before the other, or other types",
                     span=branch.event(variable).span,
                 )
+
+
+def _instead(condition: c.Expression, variable: str) -> str:
+    match condition:
+        case c.Comparison("=", c.Attribute(_, name), c.Attribute(_, same)) if name == same:
+            return f"PARTITION BY {column_text(name)}, where all events of a match agree in it"
+        case _:
+            return (
+                "a condition on the whole run is written with max, min, first or last,"
+                f" as in max({variable_text(variable)}.price) < c.price"
+            )
 
 
 def check_loops(query: Query) -> None:

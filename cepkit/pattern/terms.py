@@ -19,6 +19,7 @@ from cepkit.pattern.limits import refuse_too_deep
 from cepkit.pattern.nodes import Kind
 from cepkit.pattern.printer import expression_text
 from cepkit.pattern.rewrite import renamed
+from cepkit.pattern.zones import by_calendar
 
 _Operation: TypeAlias = "Callable[[Term, Operand], Term]"
 
@@ -330,6 +331,24 @@ def running(what: Term, *, before: bool = False) -> Term:
     return Term(c.Aggregate(prefix + node.function, node.variable, node.attribute))
 
 
+def same_day(one: Variable | Term, other: Variable | Term) -> Term:
+    """Return the condition that two events, or times, are on one day: ``same_day(a, b)``."""
+    return _by_calendar("same_day", one, other)
+
+
+def same_week(one: Variable | Term, other: Variable | Term) -> Term:
+    """Return the condition that two events, or times, are in one week, from Monday on."""
+    return _by_calendar("same_week", one, other)
+
+
+def _by_calendar(name: str, *times: Variable | Term) -> Term:
+    nodes = [
+        c.Attribute("", str(time)) if isinstance(time, Variable) else expression_of(time)
+        for time in times
+    ]
+    return Term(by_calendar(name, nodes, None))
+
+
 def expression_of(value: Operand) -> c.Expression:
     """Return the node of a term, or of a constant of Python, NumPy or pandas.
 
@@ -379,11 +398,7 @@ def _aggregate(function: str, what: Variable | Term) -> Term:
 
 
 def aggregate_of(term: Term) -> c.Aggregate:
-    """Return the aggregate of AGG that a term is.
-
-    Raises:
-        PatternError: It is none.
-    """
+    """Return the aggregate of AGG that a term is."""
     match expression_of(term):
         case c.Aggregate(c.DISTINCT, str(variable), str(name)):
             return c.ValueAggregate(c.DISTINCT, argument=c.Attribute(variable, name))

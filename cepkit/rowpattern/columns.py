@@ -34,6 +34,7 @@ def evaluate(expression: e.Expression, leaf: Leaves) -> Any:
             return _tried(expression, lambda: cast_column(inner, TYPES[kind]), (inner,))
         case e.Call(name, arguments):
             values = [evaluate(argument, leaf) for argument in arguments]
+            _check_zones(expression, values)
             return _tried(expression, lambda: _applied(name, values), values)
         case e.Here() | e.RowValue() | e.Fold() | e.MatchNumber():
             return leaf(expression)
@@ -61,6 +62,19 @@ def _applied(name: str, values: list[Any]) -> Any:
             for value, null in zip(values, empty, strict=True)
         ]
     return operation.columns(*values)
+
+
+def _check_zones(expression: e.Call, values: list[Any]) -> None:
+    """Refuse a time with a zone beside one without, which are no moments of one clock."""
+    times = [value.type for value in values if pa.types.is_timestamp(value.type)]
+    zones = sorted({kind.tz for kind in times if kind.tz is not None})
+    if zones and any(kind.tz is None for kind in times):
+        raise PatternError(
+            f"a time without a zone beside one in {zones[0]}",
+            expected="both with a zone, as in TIMESTAMP '2024-05-01 09:30:00+00:00'",
+            hint=f"frame['t'].dt.tz_localize('{zones[0]}') gives a column a zone",
+            span=expression.span,
+        )
 
 
 def _tried(expression: e.Call | e.Cast, compute: Callable[[], Any], values: Any) -> Any:

@@ -234,7 +234,9 @@ def _whole_units(unit: Any, start: Any, end: Any) -> Any:
 
 def _borders(unit: Any, start: Any, end: Any) -> Any:
     """Return how many borders of units lie between two times: DATEDIFF."""
-    ends = (pc.floor_temporal(_time(time), unit=unit.as_py()) for time in (start, end))
+    ends = [pc.floor_temporal(_time(time), unit=unit.as_py()) for time in (start, end)]
+    if unit.as_py() == "day":  # of the clock: one may have 23 hours
+        ends = [time if time.type.tz is None else pc.local_timestamp(time) for time in ends]
     return _whole_units(unit, *ends)
 
 
@@ -342,7 +344,7 @@ def cast_column(value: Any, kind: pa.DataType) -> Any:
 
 
 def comparable(column: pa.Array) -> pa.Array:
-    """Return a column in the form of expressions: plain texts, times in microseconds of UTC."""
+    """Return a column in the form of expressions: plain texts, times in microseconds."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         return comparable(column.dictionary_decode())
@@ -351,7 +353,7 @@ def comparable(column: pa.Array) -> pa.Array:
     if pa.types.is_date(kind):
         return column.cast(pa.timestamp("us"))
     if pa.types.is_timestamp(kind):
-        return column.cast(pa.timestamp("us", None if kind.tz is None else "UTC"), safe=False)
+        return column.cast(pa.timestamp("us", kind.tz), safe=False)  # parts are of its clock
     if pa.types.is_duration(kind):
         return column.cast(pa.duration("us"), safe=False)
     if pa.types.is_integer(kind) and kind != pa.int64():

@@ -2,35 +2,32 @@
 
 cepkit finds all matches, SQL one for each start. A pattern with a fixed number of rows has at most
 one for each start; so a sequence of variables becomes the same sequence under contiguity, with the
-same skip. Everything else is refused by name and place. SELECT and MEASURES are not part of the
+same skip. `B?` at the end becomes a greedy OPT, and `B*` a greedy run: no later row asks for one of
+theirs. Everything else is refused by name and place. SELECT and MEASURES are not part of the
 pattern: `detect` returns a column for each variable and attribute.
+
+What DEFINE says of a row alone becomes a kind of events. Its name has a suffix: a stream may have a
+type that is called like the variable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import assert_never
 
-from cepkit.errors import Span, UnsupportedError
-from cepkit.pattern.names import attribute_text, name_text, string_text
+from cepkit.errors import UnsupportedError
+from cepkit.pattern.names import name_text
 from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.query import Query
 from cepkit.printing import Printed
 from cepkit.rowpattern.binding import BoundQuery, bind
 from cepkit.rowpattern.expressions import (
-    AllRows,
-    Call,
-    Cast,
-    Column,
-    Constant,
     Expression,
-    Fold,
-    Here,
-    Label,
-    MatchNumber,
     RowValue,
+    leaves,
+    place_text,
 )
 from cepkit.rowpattern.nodes import (
     Alternation,
@@ -43,37 +40,8 @@ from cepkit.rowpattern.nodes import (
     RowQuery,
     Variable,
 )
+from cepkit.rowpattern.translated_rows import RowWriter, duration_text, refused
 
-_SIGNS = {
-    "eq": "=",
-    "ne": "<>",
-    "lt": "<",
-    "le": "<=",
-    "gt": ">",
-    "ge": ">=",
-    "add": "+",
-    "subtract": "-",
-    "multiply": "*",
-    "divide": "/",
-    "mod": "%",
-    "and": "AND",
-    "or": "OR",
-}
-_FUNCTIONS = {
-    "abs": "abs",
-    "sqrt": "sqrt",
-    "exp": "exp",
-    "ln": "log",
-    "floor": "floor",
-    "ceil": "ceil",
-    "least": "least",
-    "greatest": "greatest",
-    "lower": "lower",
-    "upper": "upper",
-    "trim": "trim",
-    "length": "length",
-    "concat": "concat",
-}
 _MOST_ROWS = 100
 
 
@@ -123,31 +91,117 @@ class RowPatternQuery(Translatable, Printed):
 
 def _pattern_text(bound: BoundQuery) -> str:
     query = bound.query
-    rows = list(_rows(query.pattern))
+    rows, end = _rows_and_end(query.pattern)
     if not rows:
-        raise _refused("a pattern of no row", query.span)
+        raise refused("a pattern of no row", query.span)
     _check_order(bound)
+    known, kinds = len(rows) - (end is not None), _kinds(bound, rows)
     names = _names(rows)
-    skip = _skip(bound, rows, names)
+    skip = _skip(bound, rows, names, known)
     conditions = [
-        _Row(bound, rows, names, place).text(part, 1)
+        RowWriter(bound, rows[: max(known, place + 1)], names, place).text(part, 1)
         for place, variable in enumerate(rows)
-        for part in (*bound.filters[variable], *bound.conditions[variable])
+        for part in (
+            *(each for each in bound.filters[variable] if not _is_of_row(each)),
+            *bound.conditions[variable],
+        )
         if query.within is None or part.span != query.within.span
     ]
-    events = ", ".join(f"ANY {name}" for name in names)
-    parts = [f"PATTERN SEQ({events})" if len(names) > 1 else f"PATTERN {events}"]
+    events = [
+        f"{kinds[v][0] if v in kinds else 'ANY'} {n}" for v, n in zip(rows, names, strict=True)
+    ]
+    if end is not None:
+        events = [events[0], *(f"NEXT {event}" for event in events[1:])]
+        last = f"NEXT {events[-1].removeprefix('NEXT ')}"
+        run = f"{'NEXT ' if known else ''}KL({last}){_bounds(end)} GREEDY"
+        events[-1] = run if _repeats(end) else f"OPT({last}) GREEDY"
+        if _repeats(end):
+            _check_run(bound, rows[-1])
+    parts = [f"DEFINE {', '.join(' AS '.join(kind) for kind in kinds.values())}"] if kinds else []
+    parts.append(f"PATTERN SEQ({', '.join(events)})" if len(events) > 1 else f"PATTERN {events[0]}")
     if conditions:
         parts.append(f"WHERE {' AND '.join(conditions)}")
     if query.within is not None:
         assert isinstance(query.within.value, timedelta)
-        parts.append(f"WITHIN {_duration(query.within.value)} EXCLUSIVE")
+        parts.append(f"WITHIN {duration_text(query.within.value)} EXCLUSIVE")
     if bound.partition:
         parts.append(f"PARTITION BY {', '.join(map(name_text, bound.partition))}")
-    parts.append(f"STRATEGY {'partition' if bound.partition else 'strict'}-contiguity")
+    if end is None:
+        parts.append(f"STRATEGY {'partition' if bound.partition else 'strict'}-contiguity")
     if skip is not None:
         parts.append(f"AFTER MATCH SKIP {skip}")
     return "\n".join(parts)
+
+
+def _rows_and_end(pattern: RowPattern) -> tuple[list[str], Repetition | None]:
+    """Return the variable of each row, and the last part if it may have more or fewer rows.
+
+    A variable alone that repeats is one row; the last row of a last part may be left out.
+    """
+    *before, last = _flat(pattern)
+    rows = [name for part in before for name in _rows(part)]
+    match last:
+        case Repetition(part, least, _, greedy=False):  # no later row asks for more
+            return [*rows, *_rows(Repetition(part, least, least, True, last.span))], None
+        case Repetition(Variable(name) as part, least, most) if most != least and (rows or least):
+            least = 0 if _repeats(last) else least
+            return [*rows, *_rows(Repetition(part, least, least, True, last.span)), name], last
+        case _:
+            return [*rows, *_rows(last)], None
+
+
+def _repeats(end: Repetition) -> bool:
+    """Return whether the number of rows of a last part varies by more than one."""
+    return end.most != end.least + 1
+
+
+def _check_run(bound: BoundQuery, variable: str) -> None:
+    """Refuse a condition of rows that repeat which reads another of them."""
+    for condition in (*bound.filters[variable], *bound.conditions[variable]):
+        within = bound.query.within
+        for leaf in () if within and condition.span == within.span else leaves(condition):
+            if not (isinstance(leaf, RowValue) and _is_known(leaf, variable)):
+                raise refused(f"a condition that reads other rows of {variable}", leaf.span)
+
+
+def _is_known(leaf: RowValue, variable: str) -> bool:
+    """Return whether a leaf reads the row itself, or rows of other variables before it."""
+    if leaf.variables is None or variable in leaf.variables:
+        return leaf.end == "last" and not leaf.skipped and not leaf.shift
+    return leaf.shift <= 0
+
+
+def _flat(pattern: RowPattern) -> Iterator[RowPattern]:
+    if isinstance(pattern, Concatenation):
+        for part in pattern.parts:
+            yield from _flat(part)
+    else:
+        yield pattern
+
+
+def _kinds(bound: BoundQuery, rows: list[str]) -> dict[str, tuple[str, str]]:
+    """Return for variables with conditions on a row alone a kind: its name and its condition."""
+    kinds: dict[str, tuple[str, str]] = {}
+    for variable in dict.fromkeys(rows):
+        alone = [part for part in bound.filters[variable] if _is_of_row(part)]
+        if alone:
+            name = f"{variable.lower()}_row"
+            while name_text(name) in (kind for kind, _ in kinds.values()):
+                name += "_"
+            row = RowWriter(bound, [variable], [""], 0)
+            kinds[variable] = name_text(name), " AND ".join(row.text(part, 1) for part in alone)
+    return kinds
+
+
+def _is_of_row(condition: Expression) -> bool:
+    """Return whether a filter reads its row, and no neighbour."""
+    read = [*leaves(condition)]
+    return bool(read) and all(isinstance(leaf, RowValue) and not leaf.shift for leaf in read)
+
+
+def _bounds(loop: Repetition) -> str:
+    most = "" if loop.most is None else loop.most
+    return "" if (loop.least, most) == (1, "") else f"{{{loop.least},{most}}}"
 
 
 def _rows(pattern: RowPattern) -> Iterator[str]:
@@ -160,51 +214,58 @@ def _rows(pattern: RowPattern) -> Iterator[str]:
                 yield from _rows(part)
         case Repetition(part, least, most) if least == most:
             if least > _MOST_ROWS:
-                raise _refused(f"a part {least:,} times", pattern.span)
+                raise refused(f"a part {least:,} times", pattern.span)
             for _ in range(least):
                 yield from _rows(part)
         case Repetition():
-            raise _refused("a part that repeats without a limit", pattern.span)
+            raise UnsupportedError(
+                f"{place_text(pattern.span)}, where SQL prefers one number of rows and tries others"
+                " for the sake of the rest, has no equivalent in cepkit's patterns",
+                expected="B? or B* at the end, or numbers of rows that are fixed, as in B{2}",
+                hint="ck.from_match_recognize(sql, table) runs the query as it is",
+                span=pattern.span,
+            )
         case Alternation():
-            raise _refused("'|', where SQL prefers the left part,", pattern.span)
+            raise refused("'|', where SQL prefers the left part,", pattern.span)
         case Permutation():
-            raise _refused("PERMUTE, whose orders SQL prefers one after the other,", pattern.span)
+            raise refused("PERMUTE, whose orders SQL prefers one after the other,", pattern.span)
         case Exclusion():
-            raise _refused("{- -}", pattern.span)
+            raise refused("{- -}", pattern.span)
         case Anchor():
-            raise _refused("an end of the partition", pattern.span)
+            raise refused("an end of the partition", pattern.span)
         case _:
             assert_never(pattern)
 
 
-def _refused(what: str, span: Span | None) -> UnsupportedError:
-    return UnsupportedError(
-        f"{what} has no equivalent in cepkit's patterns",
-        hint="ck.from_match_recognize(sql, table) runs the query as it is",
-        span=span,
-    )
+def _skip(bound: BoundQuery, rows: list[str], names: list[str], known: int) -> str | None:
+    """Return the translation of AFTER MATCH SKIP; None if matches may overlap.
 
-
-def _skip(bound: BoundQuery, rows: list[str], names: list[str]) -> str | None:
-    """Return the translation of AFTER MATCH SKIP; None if matches may overlap."""
+    Args:
+        bound: The query.
+        rows: The variable of each row.
+        names: The name of each row.
+        known: How many rows all matches have; with 0 the only one repeats.
+    """
     skip, query = bound.query.skip, bound.query
     if query.output.unmatched:
-        raise _refused("WITH UNMATCHED ROWS", query.output.span)
-    if (len(rows) == 1 and skip.variable is None) or skip.to == "next row":
+        raise refused("WITH UNMATCHED ROWS", query.output.span)
+    if (len(rows) == known == 1 and skip.variable is None) or skip.to == "next row":
         return None
     if skip.to == "past last row":
         return "PAST LAST EVENT"
     members = bound.members[skip.variable or ""]
     places = [place for place, variable in enumerate(rows) if variable in members]
-    place = places[0 if skip.to == "first" else -1]
+    place = places[0 if skip.to == "first" else -1] if places else known
+    if place >= known:
+        raise refused("SKIP TO a row of a part that may have more rows, or none,", skip.span)
     if not place:
-        raise _refused("SKIP TO the first row of the match, an error in SQL,", skip.span)
+        raise refused("SKIP TO the first row of the match, an error in SQL,", skip.span)
     return f"TO LAST {names[place]}"
 
 
 def _check_order(bound: BoundQuery) -> None:
     if len(bound.order) != 1 or bound.order[0].descending or bound.order[0].column is None:
-        raise _refused(
+        raise refused(
             "an order of other than one ascending column",
             bound.order[0].span if bound.order else bound.query.span,
         )
@@ -221,127 +282,3 @@ def _names(rows: list[str]) -> list[str]:
             name += "_"
         names.append(name)
     return [name_text(name) for name in names]
-
-
-class _Row:
-    """Writes the conditions of one row of a match with a fixed number of rows."""
-
-    def __init__(self, bound: BoundQuery, rows: list[str], names: list[str], place: int) -> None:
-        self._bound = bound
-        self._rows = rows
-        self._names = names
-        self._place = place
-
-    def text(self, expression: Expression, level: int) -> str:
-        """Return an expression in the pattern language.
-
-        Args:
-            expression: The bound expression.
-            level: The binding strength of the surrounding expression.
-        """
-        match expression:
-            case Constant(value, span):
-                return _constant(value, span)
-            case Call(name, (left, right)) if name in _SIGNS:
-                own = _LEVELS[name]
-                # Adjacent comparisons would parse as a chain.
-                texts = self.text(left, own + (own == 3)), self.text(right, own + (own > 1))
-                inside = f" {_SIGNS[name]} ".join(texts)
-                return f"({inside})" if own < level else inside
-            case Call("not", (value,)):
-                return f"NOT ({self.text(value, 0)})"
-            case Call("negate", (value,)):
-                return f"-({self.text(value, 0)})"
-            case Call("is null", (value,)):
-                inside = f"{self.text(value, 4)} IS NULL"
-                return f"({inside})" if level > 2 else inside
-            case Call(name, arguments) if name in _FUNCTIONS:
-                return f"{_FUNCTIONS[name]}({', '.join(self.text(a, 0) for a in arguments)})"
-            case Call(name):
-                raise _refused(f"the function {name.upper()}", expression.span)
-            case Cast(_, kind, span):
-                raise _refused(f"CAST to {kind}", span)
-            case RowValue():
-                return self._read(expression)
-            case Fold(function, span=span):
-                raise _refused(f"{function.upper()} in DEFINE", span)
-            case MatchNumber(span):
-                raise _refused("MATCH_NUMBER in DEFINE", span)
-            case Here() | Label() | Column() | AllRows():
-                raise AssertionError(expression)
-            case _:
-                assert_never(expression)
-
-    def _read(self, leaf: RowValue) -> str:
-        variables = leaf.variables
-        candidates = [
-            place
-            for place, name in enumerate(self._rows[: self._place + 1])
-            if variables is None or name in variables
-        ]
-        if leaf.skipped >= len(candidates):
-            raise _refused("a row that is not mapped yet, a null in SQL,", leaf.span)
-        row = candidates[-1 - leaf.skipped if leaf.end == "last" else leaf.skipped] + leaf.shift
-        if isinstance(leaf.value, Label):
-            if row > self._place or row < 0:
-                raise _refused("CLASSIFIER of a row that is not mapped", leaf.span)
-            return string_text(self._rows[row])
-        if not 0 <= row < len(self._rows):
-            raise _refused("PREV or NEXT that leaves the match", leaf.span)
-        return self._there(leaf.value, row)
-
-    def _there(self, value: Expression, row: int) -> str:
-        match value:
-            case Here(name):
-                return f"{self._names[row]}.{attribute_text(name)}"
-            case _:
-                at = _Row(self._bound, self._rows, self._names, row)
-                return f"({at.text(_bound_here(value), 0)})"
-
-
-def _bound_here(value: Expression) -> Expression:
-    """Return an expression with the columns of a row as values of the row itself."""
-    match value:
-        case Here(span=span):
-            return RowValue(None, "last", 0, 0, value, span=span)
-        case Call(name, arguments, span=span):
-            return Call(name, tuple(map(_bound_here, arguments)), span=span)
-        case Cast(inner, kind, span):
-            return Cast(_bound_here(inner), kind, span)
-        case _:
-            return value
-
-
-_LEVELS = {
-    "or": 0,
-    "and": 1,
-    **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), 3),
-    **dict.fromkeys(("add", "subtract"), 4),
-    **dict.fromkeys(("multiply", "divide", "mod"), 5),
-}
-
-
-def _constant(value: object, span: Span | None) -> str:
-    match value:
-        case None:
-            return "NULL"
-        case bool():
-            return str(value).upper()
-        case int() | float():
-            return repr(value)
-        case str():
-            return string_text(value)
-        case timedelta():
-            return _duration(value)
-        case datetime():
-            return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
-        case _:
-            raise _refused("this constant", span)
-
-
-def _duration(value: timedelta) -> str:
-    microseconds = value // timedelta(microseconds=1)
-    for size, unit in ((60_000_000, "minutes"), (1_000_000, "seconds"), (1_000, "ms")):
-        if microseconds % size == 0:
-            return f"{microseconds // size} {unit}"
-    return f"{microseconds} us"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -211,3 +212,31 @@ def test_sets_do_not_go_into_csv(detect, capsys, tmp_path):
         assert "a CSV file cannot hold 'b', which is a list" in err
         assert "write a .parquet file" in err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("form", ["events.jsonl", "events.json", "logs"])
+def test_json_is_read_as_by_the_local_engine(spark, tmp_path, monkeypatch, form):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"ts": f"2024-03-01T10:00:0{i}Z", "event": {"kind": "AB"[i % 2]}} for i in range(6)]
+    lines = "\n".join(map(json.dumps, rows))
+    Path("events.jsonl").write_text(lines)
+    Path("events.json").write_text(json.dumps(rows))
+    Path("logs").mkdir()
+    Path("logs", "a.jsonl").write_text(lines)
+    text = "PATTERN SEQ(A a, B b) WITHIN 3 seconds"
+    common = ("--pattern-text", text, "--time", "ts", "--type", "event.kind", "--json")
+    for more in ((), ("--spark",)):
+        assert main(["detect", "--events", form, *common, f"{len(more)}.json", *more]) == 0
+    local, there = (json.loads(Path(f"{n}.json").read_text()) for n in (0, 1))
+    assert local["matches"] == there["matches"] == 5
+
+
+def test_separator_and_encoding_are_passed_to_spark(spark, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("ts;art\n1;Öl\n2;Luft\n3;Luft\n", encoding="latin-1")
+    common = ("--time", "ts", "--type", "art", "--unit", "s", "--sep", ";", "--encoding", "latin-1")
+    asked = ("detect", "--events", "a.txt", "--pattern-text", "PATTERN SEQ(Öl a, Luft b)")
+    for more in ((), ("--spark",)):
+        assert main([*asked, *common, "--json", f"{len(more)}.json", *more]) == 0
+    local, there = (json.loads(Path(f"{n}.json").read_text()) for n in (0, 1))
+    assert local["matches"] == there["matches"] == 2

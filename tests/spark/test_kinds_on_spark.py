@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 import cepkit as ck
+from cepkit.errors import PatternError
 from tests.spark.live import Live, identities, make_events, sealed, times
 
 TEXT = """DEFINE cheap AS price < 20, dear AS price > 80 AND type != 'E'
@@ -54,3 +55,12 @@ def test_stream_without_types_has_the_matches_of_the_batch(live):
     expected = batch.filter(pa.array(times(batch, "match_end") <= sealed(table, 3)))
     assert len(expected) > 20
     assert identities(live.result()) == identities(expected)
+
+
+def test_kind_called_like_a_type_of_a_stream_on_spark_is_refused(spark):
+    frame = spark.createDataFrame(make_events(500).to_pandas())
+    stream = ck.events(frame, time="ts", type="type")
+    text = "DEFINE A AS price < 20 PATTERN SEQ(A a, ANY b) WHERE a.key = b.key WITHIN 2 seconds"
+    for spark_options in (None, ck.SparkOptions(route="workers")):
+        with pytest.raises(PatternError, match="DEFINE of 'A', which is a type of the stream"):
+            ck.detect(stream, text, spark=spark_options).count()

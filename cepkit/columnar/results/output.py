@@ -76,10 +76,21 @@ class MatchColumns:
         Args:
             events: Those that matches are of; there may be none of them.
         """
-        source = events.schema
+        source = self.source(events)
         moment = source.field(self.stream.time).type
         fields = self._returned(events) if self.returned else self._events(source)
         return pa.schema([*fields, pa.field(START, moment), pa.field(END, moment)])
+
+    def source(self, events: EventColumns) -> pa.Schema:
+        """Return the columns of events, with times that have a zone in that of the stream."""
+        source = events.schema
+        return pa.schema([field.with_type(self.zoned(field.type)) for field in source])
+
+    def zoned(self, kind: pa.DataType) -> pa.DataType:
+        """Return the type of a column in the output."""
+        if self.stream.timezone is None or not pa.types.is_timestamp(kind) or kind.tz is None:
+            return kind
+        return pa.timestamp(kind.unit, self.stream.timezone)
 
     def result(self, place: int) -> ResultColumn | None:
         """Return the column of RETURN at a place; None where there is another."""
@@ -90,7 +101,7 @@ class MatchColumns:
         return [pa.field(v, self._of_set(v, event)) for v in self.variables]
 
     def _returned(self, events: EventColumns) -> list[pa.Field]:
-        source = events.schema
+        source = self.source(events)
         fields = []
         for result in self.returned:
             attribute = result.source
@@ -256,7 +267,7 @@ class Writer:
                 return _lists(members, self.take(name, self._at(members.rows)), kind)
 
     def _struct(self, rows: npt.NDArray[np.integer]) -> pa.Array:
-        fields = list(self.events.schema)
+        fields = list(self.columns.source(self.events))
         at = self._at(rows)
         return pa.StructArray.from_arrays(
             [self.take(field.name, at) for field in fields], fields=fields
@@ -279,7 +290,9 @@ class Writer:
         """Return a column of the stream's rows, of codes if that is how texts are at hand."""
         if name not in self._columns:
             # Taking rows from one chunk is far cheaper than from many.
-            self._columns[name] = single(self._source.column(name))
+            column = single(self._source.column(name))
+            zoned = self.columns.zoned(column.type)
+            self._columns[name] = column if zoned is column.type else column.cast(zoned)
         return self._columns[name]
 
 

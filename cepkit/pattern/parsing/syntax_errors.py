@@ -274,6 +274,11 @@ class _Report:
         yield from self._places()
 
     def _foreign(self) -> Iterator[str]:
+        if [each[0].upper() for each in self.before[-3:-1]] == ["EXTRACT", "("] and (
+            self.word.upper() == "FROM"
+        ):
+            argument = self.text[self.after[0].end() :].partition(")")[0].strip()
+            yield f"write {self.before[-1][0].lower()}({argument})"
         around = self.text[max(0, self.position - 1) : self.position + 2]
         for pair in (around[:2], around[1:3], self.word.upper(), around[1:2]):
             if pair in FOREIGN and self.word and "_PATTERN" not in self.accepts:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from cepkit.pattern.evaluation.kind_checks import check_kinds
+from cepkit.pattern.kinds import check_no_type_is_a_kind
 from cepkit.pattern.query import Query
 from cepkit.spark.cells.sending import measuring
 from cepkit.spark.passes.extent import has_width
@@ -44,7 +45,8 @@ def statistics_for_plans(
 
     Raises:
         StreamError: A missing column, a time that is no time, a column that cannot be read.
-        PatternError: A condition compares values that cannot be compared.
+        PatternError: A condition compares values that cannot be compared, or a kind is called like
+            a type.
         UnsupportedError: The DataFrame is a stream.
     """
     batch_frame(stream)
@@ -54,6 +56,7 @@ def statistics_for_plans(
     wide = [field.name for field in sending.columns if not has_width(field.type)]
     known = counted(stream, wide)
     counts = known.counts
+    check_no_type_is_a_kind(query, counts.by_type)
     if not known.events(sending.types):
         return combine(query, counts, [tally_slice(nothing, query, seed=seed)])
     source, kept, partition = StreamRows(stream), kept_of(stream), query.partition_by

@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from cepkit.errors import StreamError, telling
 from cepkit.stream.reading import arrow
+from cepkit.stream.reading.json_lines import json_files
 from cepkit.stream.reading.sources import accepted, all_rows, column_names, is_pandas, is_spark
 from cepkit.stream.reading.written import Written
 from cepkit.stream.schema import check_columns
@@ -29,7 +31,9 @@ _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal"
 
 
 def tables_of(source: Any) -> Tables | None:
-    """Return several tables that a source holds; None if it is one."""
+    """Return several tables that a source holds; None if it is one, or a folder of other files."""
+    if isinstance(source, str | os.PathLike):
+        return {path.name: path for path in json_files(Path(source))} or None
     if isinstance(source, Mapping):
         tables = {str(name): table for name, table in source.items()}
         return tables if tables and all(map(_is_table, tables.values())) else None

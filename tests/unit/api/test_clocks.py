@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -161,3 +162,23 @@ def test_mechanisms_know_windows_of_calendar_days(pattern: str, mechanism: str) 
     assert count
     assert len(ck.simulate(events, text, mechanism).matches) == count
     assert ck.detect(events, [text, "PATTERN SEQ(A a, B b) WITHIN 1 day"]).counts()[0] == count
+
+
+def test_times_of_matches_are_in_the_zone_of_the_stream():
+    frame = pd.DataFrame(
+        {"ts": pd.date_range("2024-03-31", periods=4, freq="1h", tz="UTC"), "type": [*"ABAB"]}
+    )
+    stream = ck.events(frame, time="ts", type="type", timezone="Europe/Rome")
+    for clauses, names in (
+        ("", ["a.ts", "b.ts"]),
+        (" RETURN a.ts, b.ts + 1 hours AS x", ["a.ts", "x"]),
+    ):
+        matches = ck.detect(stream, f"PATTERN SEQ(A a, B b) WITHIN 1 hour{clauses}")
+        frame = matches.to_pandas()
+        for name in (*names, "match_start", "match_end"):
+            assert str(frame[name].dt.tz) == "Europe/Rome", name
+        assert frame["match_end"].tolist() == [
+            pd.Timestamp("2024-03-31 03:00", tz="Europe/Rome"),
+            pd.Timestamp("2024-03-31 05:00", tz="Europe/Rome"),
+        ]
+        assert matches.to_arrow().schema == matches.schema

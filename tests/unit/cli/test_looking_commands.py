@@ -174,7 +174,7 @@ def test_error_about_standard_input_names_no_file(cepkit, monkeypatch, content, 
     assert "cepkit-" not in ran.err
 
 
-@pytest.mark.parametrize("option", [("--sep", ";"), ("--time-format", "%Y"), ("--decimal", ",")])
+@pytest.mark.parametrize("option", [("--time-format", "%Y"), ("--decimal", ",")])
 def test_format_of_a_file_is_refused_on_spark(on_stocks, option):
     ran = on_stocks("detect", "--spark", *option)
     assert ran.code == 1

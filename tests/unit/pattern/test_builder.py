@@ -23,6 +23,8 @@ from cepkit.pattern.builder import (
     max_,
     not_,
     or_,
+    same_day,
+    same_week,
     seq,
     sum_,
     var,
@@ -236,3 +238,9 @@ def test_aggregates_of_values_are_built_as_they_are_written():
     assert built.query == parse(text)
     over = built.having(avg(b.t - a.t) > timedelta(minutes=5)).query
     assert parse(str(over)) == over
+
+
+def test_days_and_weeks_of_events_and_times_are_built_as_they_are_written():
+    built = PAIR.where(same_day(a, b) & ~same_week(a.t, b.t)).query
+    assert built == parse("PATTERN SEQ(A a, B b) WHERE same_day(a, b) AND NOT same_week(a.t, b.t)")
+    assert parse(str(built)) == built

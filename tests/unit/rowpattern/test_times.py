@@ -72,3 +72,38 @@ def test_missing_time_has_a_missing_difference():
 def test_computation_that_differs_between_databases_is_refused(expression, said):
     with pytest.raises(PatternError, match=said):
         measured(expression)
+
+
+CLOCKS = pd.to_datetime(["2024-03-31 00:30", "2024-03-31 01:30", "2024-03-31 22:30"], utc=True)
+"""02:00 in Rome on 31 March 2024 does not exist: these are 01:30, 03:30 and, a day later, 00:30."""
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("EXTRACT(HOUR FROM A.t)", 1),
+        ("EXTRACT(HOUR FROM B.t)", 3),
+        ("DAY(C.t)", 1),
+        ("MONTH(C.t)", 4),
+        ("TIMESTAMPDIFF(HOUR, A.t, B.t)", 1),
+        ("DATEDIFF(DAY, A.t, C.t)", 1),
+        ("DATEDIFF(HOUR, A.t, B.t)", 1),
+        ("A.t", CLOCKS[0].tz_convert("Europe/Rome")),
+    ],
+)
+def test_times_in_a_zone_are_read_by_its_clock(expression, value):
+    rows = pd.DataFrame({"t": CLOCKS.tz_convert("Europe/Rome"), "x": [1, 2, 3]})
+    sql = f"""SELECT * FROM d MATCH_RECOGNIZE (ORDER BY t MEASURES {expression} AS v
+        PATTERN (A B C) DEFINE B AS B.x > A.x)"""
+    assert ck.from_match_recognize(sql, rows).to_pandas()["v"].tolist() == [value]
+
+
+def test_time_without_a_zone_beside_one_with_a_zone_is_refused():
+    rows = pd.DataFrame({"t": CLOCKS.tz_convert("Europe/Rome"), "n": CLOCKS.tz_localize(None)})
+    for condition in ("B.t > TIMESTAMP '2024-03-31 01:00:00'", "B.t > A.n", "n - t > t - t"):
+        sql = f"""SELECT * FROM d MATCH_RECOGNIZE (ORDER BY t MEASURES B.t AS v
+            PATTERN (A B) DEFINE B AS {condition})"""
+        with pytest.raises(PatternError, match="without a zone beside one in Europe/Rome"):
+            ck.from_match_recognize(sql, rows)
+    sql = sql.replace(condition, "B.t > TIMESTAMP '2024-03-31 03:00:00+02:00'")
+    assert ck.from_match_recognize(sql, rows).to_pandas()["v"].tolist() == [CLOCKS[1]]

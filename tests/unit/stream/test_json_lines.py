@@ -141,3 +141,20 @@ def test_field_of_missing_struct_is_missing():
 def test_dotted_column_prints_as_text_that_parses_again(clause):
     query = ck.parse(f"PATTERN SEQ(A a, B b) WITHIN 1 hour {clause}")
     assert ck.parse(str(query)) == query
+
+
+def test_folder_of_json_files_is_one_stream(tmp_path):
+    (tmp_path / "b.jsonl").write_text('{"ts": 2, "type": "B", "user": {"name": "ann"}}\n')
+    with gzip.open(tmp_path / "a.json.gz", "wt") as file:
+        file.write('[{"ts": 1, "type": "A", "x": 1.5}]')
+    (tmp_path / "_SUCCESS").touch()
+    stream = ck.events(str(tmp_path), time="ts", type="type", unit="s")
+    assert set(stream.column_names) == {"ts", "type", "x", "user.name"}
+    assert ck.detect(stream, "PATTERN SEQ(A a, B b) WITHIN 1 s").count() == 1
+
+
+def test_folder_of_json_and_other_files_is_refused_or_read_as_those(tmp_path):
+    (tmp_path / "b.jsonl").write_text('{"ts": 2, "type": "B"}\n')
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(StreamError, match="holds no file of events"):
+        ck.events(tmp_path, time="ts", type="type", unit="s")

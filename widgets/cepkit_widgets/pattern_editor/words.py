@@ -12,6 +12,7 @@ from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.evaluation.functions import USAGE
 from cepkit.pattern.limits import MAX_CHARACTERS
 from cepkit.pattern.names import (
+    BEHIND_SETS,
     BETWEEN_VALUES,
     RESERVED,
     attribute_text,
@@ -30,7 +31,10 @@ MOST = 40
 _WORD = re.compile(r"[\w-]*\Z|\"[^\"\n]*\Z")
 _REST = re.compile(r"\w*")
 _COMMENT = re.compile(r"(--|#)[^\n]*\Z")
-_KEYWORDS = (*RESERVED, *BETWEEN_VALUES, "FIRST", "OPT", "TIMESTAMP", "DEFINE")
+_KEYWORDS = (
+    *(*RESERVED, *BETWEEN_VALUES, *BEHIND_SETS, "FIRST", "NEXT", "OPT", "TIMESTAMP", "DISTINCT"),
+    *("CALENDAR", "DEFINE", "AT TIME ZONE"),
+)
 _OPENING = frozenset({"SEQ", "KL", "OPT"})
 """Keywords that a bracket always follows."""
 _CLAUSES = frozenset({"WHERE", "WITHIN", "STRATEGY", "PARTITION", "AGG", "GROUP", "DEFINE"})
@@ -152,7 +156,8 @@ def _functions() -> Iterator[Suggestion]:
 def _keywords(kinds: frozenset[str], used: Iterable[str]) -> Iterator[Suggestion]:
     of_events = "_SEQ" in kinds
     for keyword in _KEYWORDS:
-        if not {keyword, f"_{keyword}"} & kinds or (keyword in _CLAUSES and keyword in used):
+        terminal = keyword.replace(" ", "_")
+        if not {terminal, f"_{terminal}"} & kinds or (keyword in _CLAUSES and keyword in used):
             continue
         opens = keyword in _OPENING or (of_events and keyword in ("AND", "OR", "NOT"))
         yield Suggestion(keyword, "keyword", f"{keyword}(" if opens else f"{keyword} ")

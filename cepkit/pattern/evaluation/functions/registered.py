@@ -89,7 +89,7 @@ def register_function(name: str, function: UserFunction) -> None:
     """
     if not name.isidentifier():
         raise PatternError(f"{shown(name)} cannot name a function", expected="an identifier")
-    if name.lower() in FUNCTIONS or name.lower() in SET_FUNCTIONS:
+    if name.lower() in {*FUNCTIONS, *SET_FUNCTIONS, "same_day", "same_week"}:
         raise PatternError(
             f"'{name}' is a function of the language", hint="register it under another name"
         )
