@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from cepkit.errors import LimitError, UnsupportedError
 from cepkit.pattern.canonical import canonical_event
-from cepkit.pattern.conditions import variables_of
+from cepkit.pattern.conditions import Expression, variables_of
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.nodes import Event, Kleene, Next, Not, Opt, walk
 from cepkit.pattern.normal_form import Branch, normal_form
@@ -32,6 +32,7 @@ from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
 from cepkit.statistics.measuring.lookups import Lookups, Scope
 from cepkit.statistics.slice_events import Events, Held, Rows, reader
+from cepkit.stream.columns import EventColumns
 
 Weights = npt.NDArray[np.float64]
 
@@ -166,19 +167,10 @@ class Walks:
         kept = rng.random(len(weights)) * self.bound < weights
         return {v: each[kept] for v, each in rows.items()}
 
-    def _held(self, rows: Mapping[str, Rows], new: str, scope: Scope | None) -> Held:
+    def _held(self, rows: Mapping[str, Rows], new: str, scope: Scope) -> Held:
         """Return which rows fulfil what can be checked once a variable is bound."""
-        held = np.ones(len(rows[new]), np.bool_)
-        for variable, keys in () if scope is None else scope.others:
-            own = keys[new][rows[new]]
-            held &= (own >= 0) & (own == keys[variable][rows[variable]])
-        for variable in rows:
-            if variable != new:
-                held &= rows[variable] != rows[new]
-        for about, condition in self._conditions:
-            if new in about and about <= rows.keys():
-                held &= truth(condition, reader(self._columns, rows), len(held))
-        return held
+        due = [c for about, c in self._conditions if new in about and about <= rows.keys()]
+        return _fit(self._columns, rows, scope, due)
 
     def _best_order(self) -> tuple[str, ...]:
         """Return the order of variables with the least bound of weights."""
@@ -237,14 +229,27 @@ class _Absent:
             within = np.arange(len(owners)) - np.repeat(np.cumsum(widths) - widths, widths)
             new = scope.rows[scope.begins[owners] + within]
             pairs = {**{v: each[owners] for v, each in rows.items()}, self._variable: new}
-            held = np.ones(len(owners), np.bool_)
-            for variable, keys in scope.others:
-                own = keys[self._variable][new]
-                held &= (own >= 0) & (own == keys[variable][pairs[variable]])
-            for variable in rows:
-                held &= pairs[variable] != new
-            for condition in self._conditions:
-                held &= truth(condition, reader(self._columns, pairs), len(held))
+            held = _fit(self._columns, pairs, scope, self._conditions)
             broken[owners[held]] = True
             begin = end
         return broken
+
+
+def _fit(
+    columns: EventColumns,
+    rows: Mapping[str, Rows],
+    scope: Scope,
+    conditions: Iterable[Expression],
+) -> Held:
+    """Return which rows agree in all keys, are different events, and fulfil conditions."""
+    new = rows[scope.variable]
+    held = np.ones(len(new), np.bool_)
+    for variable, keys in scope.others:
+        own = keys[scope.variable][new]
+        held &= (own >= 0) & (own == keys[variable][rows[variable]])
+    for variable, other in rows.items():
+        if variable != scope.variable:
+            held &= other != new
+    for condition in conditions:
+        held &= truth(condition, reader(columns, rows), len(held))
+    return held
