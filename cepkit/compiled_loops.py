@@ -72,6 +72,12 @@ class LoopCache:
             return None
         return native_loops.load(found[0], _entry(made_of), arguments)
 
+    def has(self, arguments: Sequence[Any]) -> bool:
+        """Return whether the loop is cached for such arguments, for Numba or as machine code."""
+        kinds = [native_loops.kind_of(each) for each in arguments]
+        name, made_of = self._name_and_parts((kinds, None), native_loops.processor())
+        return self._kept(name, made_of) is not None
+
     def save_overload(self, types: Any, compiled: Any) -> None:
         """Store the compiled loop for later processes, in the first folder that takes it."""
         from numba.core.serialize import dumps
@@ -140,7 +146,10 @@ def _kind(kind: Any) -> Any:
     if members is not None:
         container = getattr(kind, "instance_class", tuple)
         return native_loops.tuple_kind(container, [_kind(each) for each in members])
-    if isinstance(kind, types.Array) and kind.layout == "C" and kind.aligned:
+    aligned = isinstance(kind, types.Array) and (
+        kind.aligned or isinstance(kind.dtype, types.Record)
+    )
+    if aligned and kind.layout == "C":
         return native_loops.array_kind(as_dtype(kind.dtype), kind.ndim, writeable=kind.mutable)
     return repr(kind)
 

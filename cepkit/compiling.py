@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property, update_wrapper
+from time import thread_time
 from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
@@ -32,6 +33,9 @@ _COMMON = {"error_model": "numpy", "no_cfunc_wrapper": True}
 _MOST_NATIVE_CALLS = 20_000
 """After this many calls importing Numba pays off, because its calls take a tenth of the time."""
 
+PLAIN_SECONDS = 3.0
+"""A loop that takes longer as plain Python, in all calls of a process, is compiled."""
+
 _native_calls = itertools.count()
 
 _loading = threading.RLock()
@@ -44,6 +48,19 @@ def compiled(function: F) -> F:
     return _loop(function, nogil=True)
 
 
+def compiled_beyond(events: int) -> Callable[[F], F]:
+    """Compile a loop over events on its first call with long arrays.
+
+    Some loops take many seconds to compile, and a tenth of one to run over a small stream as plain
+    Python. They are compiled once they have run for `PLAIN_SECONDS`, too.
+
+    Args:
+        events: Its first argument has an array of more events, or else it runs as plain Python
+            where nothing is cached.
+    """
+    return lambda function: _loop(function, events, nogil=True)
+
+
 def interpreted(function: F) -> F:
     """Return the plain Python version of a loop, for work shorter than loading the compiled one."""
     return cast("F", cast("Any", function).py_func)
@@ -51,7 +68,7 @@ def interpreted(function: F) -> F:
 
 def inlined(function: F) -> F:
     """Inline a function into each loop that calls it: for functions with many array arguments."""
-    return _loop(function, inline="always")
+    return cast("F", _Inside(function, {"inline": "always"} | _COMMON))
 
 
 def lent(function: F) -> F:
@@ -114,17 +131,22 @@ def _in_place_of_address(argument: Any) -> Any:
 class _Loop:
     """A loop: loaded from disk without Numba if possible, else compiled by Numba."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], options: dict[str, Any], plain_up_to: int = -1
+    ) -> None:
         update_wrapper(self, function)
         self.py_func = function
         self.targetoptions = options
         self._native: dict[tuple[Any, ...], NativeLoop | None] = {}
+        self._plain_up_to, self._plain_seconds = plain_up_to, 0.0
+        self._is_cached: bool | None = None
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the loop."""
         if "dispatcher" not in self.__dict__:
             types: list[Any] = []
             words: list[Any] = []
+            native = None
             if flatten(arguments, types, words):
                 key = tuple(types)
                 if key not in self._native:
@@ -134,7 +156,30 @@ class _Loop:
                 if native is not None and next(_native_calls) < _MOST_NATIVE_CALLS:
                     with suppress(struct.error):  # an integer of more than 64 bits
                         return native(words)
+            if native is None and self._is_brief(arguments):
+                return self._run_plain(arguments)
         return self.dispatcher(*arguments)
+
+    def _is_brief(self, arguments: tuple[Any, ...]) -> bool:
+        """Return whether plain Python is done before the loop is compiled."""
+        if (
+            self._plain_up_to < 0
+            or self._plain_seconds >= PLAIN_SECONDS
+            or is_interpreted()
+            or _longest(arguments[:1]) > self._plain_up_to
+        ):
+            return False
+        if self._is_cached is None:
+            self._is_cached = LoopCache(self).has(arguments)
+        return not self._is_cached
+
+    def _run_plain(self, arguments: tuple[Any, ...]) -> Any:
+        begin = thread_time()
+        try:
+            with np.errstate(all="ignore"):  # as compiled loops: integers wrap around
+                return self.py_func(*arguments)
+        finally:
+            self._plain_seconds += thread_time() - begin
 
     @cached_property
     def dispatcher(self) -> Any:
@@ -175,5 +220,14 @@ def _inside(function: F, **options: Any) -> F:
     return cast("F", _Inside(function, options | _COMMON))
 
 
-def _loop(function: F, **options: Any) -> F:
-    return cast("F", _Loop(function, options | _COMMON))
+def _loop(function: F, plain_up_to: int = -1, **options: Any) -> F:
+    return cast("F", _Loop(function, options | _COMMON, plain_up_to))
+
+
+def _longest(arguments: tuple[Any, ...]) -> int:
+    """Return the length of the longest array, also inside of tuples; 0 if there is none."""
+    lengths = [
+        _longest(each) if isinstance(each, tuple) else max(np.shape(each), default=0)
+        for each in arguments
+    ]
+    return max(lengths, default=0)

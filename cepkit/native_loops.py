@@ -179,7 +179,7 @@ def flatten(arguments: Sequence[Any], types: list[Any], words: list[Any]) -> boo
     """
     for argument in arguments:
         kind = type(argument)
-        if kind is np.ndarray:
+        if kind is np.ndarray or kind is np.recarray:
             access = argument.flags.num & _ACCESS
             if not access & _C_ORDER or not access & _ALIGNED:
                 return False
@@ -207,8 +207,8 @@ def kind_of(argument: Any) -> Any:
 
 
 def array_kind(dtype: Any, dimensions: int, *, writeable: bool) -> Any:
-    """Return the type of arrays in C order."""
-    return str(dtype), dimensions, writeable
+    """Return the type of arrays in C order; those of records are the same for NumPy and Numba."""
+    return str(dtype.descr if dtype.names else dtype), dimensions, writeable
 
 
 def tuple_kind(container: type, kinds: list[Any]) -> Any:

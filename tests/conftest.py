@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, settings
 
+from cepkit import compiling
 from cepkit.pattern.evaluation.functions import registered as functions
 from tests.spark.classes import java_options
 
@@ -38,6 +39,8 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 os.environ.setdefault("SPARK_SUBMIT_OPTS", java_options())
+
+compiling.PLAIN_SECONDS = 0.0  # small streams, too, test the compiled loops
 
 
 @pytest.fixture(scope="session")

@@ -13,10 +13,7 @@ from cepkit.pattern.aggregates import AGGREGATES, NAMES
 from cepkit.pattern.bound_checks import check_bounds
 from cepkit.pattern.condition_checks import Events, check_condition, check_forms, check_result
 from cepkit.pattern.durations import window_text
-from cepkit.pattern.limits import (
-    refuse_too_deep,
-    refuse_too_long,
-)
+from cepkit.pattern.limits import refuse_too_deep, refuse_too_long
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.pitfalls import warn_of_pitfalls
 from cepkit.pattern.policies import SkipTo, Strategy, TimeWindow

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -166,6 +168,55 @@ def test_functions_called_by_loops_can_be_called_from_python(compile_it):
 
     values = np.array([3.0])
     assert (inner(values), loop(values), loop.py_func(values)) == (6.0, 7.0, 7.0)
+
+
+@pytest.fixture
+def doubled(monkeypatch) -> compiling._Loop:
+    """A loop of which nothing is cached, compiled beyond three events."""
+    monkeypatch.setattr(compiling, "PLAIN_SECONDS", 3.0)
+    new = secrets.randbits(60)
+
+    @compiling.compiled_beyond(3)
+    def double(values: Any, more: Any) -> int:
+        values *= 2
+        return new + more.size
+
+    return double
+
+
+def test_loop_over_few_events_runs_as_plain_python(doubled) -> None:
+    values = np.full(3, 2**62)
+    doubled(values, np.zeros(9))
+    assert values.tolist() == [-(2**63)] * 3
+    assert "dispatcher" not in vars(doubled)
+
+
+def test_loop_over_more_events_is_compiled(doubled) -> None:
+    doubled(np.zeros(4), np.zeros(1))
+    assert doubled.dispatcher.signatures
+
+
+def test_loop_over_few_events_is_compiled_once_it_has_run_for_long(doubled, monkeypatch) -> None:
+    doubled(np.zeros(3), np.zeros(1))
+    monkeypatch.setattr(compiling, "PLAIN_SECONDS", 0.0)
+    doubled(np.zeros(3), np.zeros(1))
+    assert doubled.dispatcher.signatures
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.dtype([("x", np.int64), ("y", np.int64)])])
+def test_cached_loop_runs_compiled_over_few_events(doubled, monkeypatch, dtype) -> None:
+    @compiling.compiled_beyond(3)
+    def largest(records: Any) -> int:
+        return doubled_by.size + records.size
+
+    doubled_by = np.array([secrets.randbits(60)])
+    records = np.zeros(2, dtype)
+    records = records.view(np.recarray) if records.dtype.names else records
+    monkeypatch.setattr(compiling, "PLAIN_SECONDS", 0.0)
+    assert largest(records) == 3
+    monkeypatch.setattr(compiling, "PLAIN_SECONDS", 3.0)
+    again = compiling.compiled_beyond(3)(largest.py_func)
+    assert not again._is_brief((records,))
 
 
 WITHOUT_COMPILER = """

@@ -21,13 +21,13 @@ import numpy.typing as npt
 from numpy import uintp
 
 from cepkit.aggregation.kernels.records import KeySteps, Loops, Output
-from cepkit.compiling import called, compiled, lent
+from cepkit.compiling import called, compiled_beyond, lent
 
 Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
 
 
-@compiled
+@compiled_beyond(4_000)
 def by_prefix_counters(steps: KeySteps, most: int, to: Output) -> int:
     """Count by prefix counters for each live START; return the number of expiry moments."""
     ts, codes, _, starts, n, window, loops = steps
@@ -131,7 +131,7 @@ def _total(c: Wide, row: np.uintp, lo: np.uintp, hi: np.uintp) -> int:
     return total
 
 
-@compiled
+@compiled_beyond(20_000)
 def by_stacks(steps: KeySteps, most: int, to: Output) -> int:
     """Count by two stacks of matrix products; return the number of expiry moments."""
     ts, codes, _, starts, n, window, loops = steps
@@ -234,7 +234,7 @@ def by_stacks(steps: KeySteps, most: int, to: Output) -> int:
     return out
 
 
-@compiled
+@compiled_beyond(20_000)
 def _reset(x: Wide, width: np.uintp) -> None:
     """Make an identity matrix."""
     x[:] = 0
@@ -242,7 +242,7 @@ def _reset(x: Wide, width: np.uintp) -> None:
         x[j * width + j] = 1
 
 
-@compiled
+@compiled_beyond(20_000)
 def _ways(h: Wide, b: Wide, row: np.uintp) -> int:
     """Return the number of live prefixes of the length of a row of `b`."""
     total = 0
@@ -251,7 +251,7 @@ def _ways(h: Wide, b: Wide, row: np.uintp) -> int:
     return total
 
 
-@compiled
+@compiled_beyond(20_000)
 def _turn(
     codes: Ints, begin: int, end: int, n: int, loops: Loops, t: Wide, f: Wide, f_op: Wide
 ) -> np.uintp:

@@ -39,7 +39,7 @@ from cepkit.aggregation.kernels.records import (
     Tracks,
     Wide,
 )
-from cepkit.compiling import called, compiled, lent
+from cepkit.compiling import called, compiled_beyond, lent
 
 
 class Front(NamedTuple):
@@ -54,7 +54,7 @@ class Front(NamedTuple):
     op: Wide
 
 
-@compiled
+@compiled_beyond(20_000)
 def run(steps: KeySteps, most: int, carried: LaneArrays, prime: int, to: Output) -> int:
     """Aggregate all keys with any lanes and absences.
 
@@ -164,7 +164,7 @@ def run(steps: KeySteps, most: int, carried: LaneArrays, prime: int, to: Output)
     return int(written)
 
 
-@compiled
+@compiled_beyond(20_000)
 def _lanes(ki: np.uintp, kf: np.uintp, km: np.uintp, size: np.uintp) -> LaneNumbers:
     return LaneNumbers(
         np.zeros(ki * size, dtype=np.int64),

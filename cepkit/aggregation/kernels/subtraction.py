@@ -13,7 +13,7 @@ import numpy as np
 from numpy import uintp
 
 from cepkit.aggregation.kernels.records import Bits, Ints, LaneArrays, Tracks, Wide
-from cepkit.compiling import called, compiled, lent
+from cepkit.compiling import called, compiled_beyond, lent
 
 
 class Stream(NamedTuple):
@@ -97,7 +97,7 @@ class _Expiring(NamedTuple):
     latest: Wide
 
 
-@compiled
+@compiled_beyond(20_000)
 def run(stream: Stream, carried: LaneArrays, to: GroupOutput) -> int:
     """Aggregate all keys together, in the order of the stream.
 
@@ -172,7 +172,7 @@ def run(stream: Stream, carried: LaneArrays, to: GroupOutput) -> int:
     return int(written)
 
 
-@compiled
+@compiled_beyond(20_000)
 def _nothing(groups: Ints, n: int, ki: int) -> _Sums:
     """Return the initial sums: identity matrices."""
     one, width = uintp(1), uintp(n + 1)

@@ -22,7 +22,7 @@ from cepkit.aggregation.semirings.remainders import joined, primes_for
 from cepkit.aggregation.sequence.elements import Emit, Method
 from cepkit.aggregation.sequence.operations import Operations
 from cepkit.aggregation.sharing.run import run_alone
-from cepkit.compiling import compiled
+from cepkit.compiling import compiled_beyond
 
 Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
@@ -139,7 +139,7 @@ def most_live(operations: Operations) -> int:
     return _most(operations.ts, operations.codes, operations.starts, at, operations.window)
 
 
-@compiled
+@compiled_beyond(20_000)
 def _most(ts: Wide, codes: Ints, starts: Wide, start_code: int, window: int) -> int:
     most = 1
     for key in range(starts.size - 1):

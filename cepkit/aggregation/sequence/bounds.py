@@ -11,7 +11,7 @@ import numpy.typing as npt
 from numpy import uintp
 
 from cepkit.aggregation.sequence.operations import Interleaved, Operations
-from cepkit.compiling import compiled
+from cepkit.compiling import compiled_beyond
 
 Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
@@ -33,7 +33,7 @@ def bounds(operations: Operations | Interleaved) -> tuple[float, float]:
     return _bounds(operations.ts, operations.codes, starts, operations.length, window, loops)
 
 
-@compiled
+@compiled_beyond(20_000)
 def _bounds(
     ts: Wide, codes: Ints, starts: Wide, n: int, window: int, loops: npt.NDArray[np.int8]
 ) -> tuple[float, float]:
@@ -78,7 +78,7 @@ def _bounds(
     return largest, total
 
 
-@compiled
+@compiled_beyond(4_000)
 def prefix_bounds(
     ts: Wide,
     codes: Ints,

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.aggregation.sequence.definition import EventSequence
-from cepkit.compiling import compiled, inlined
+from cepkit.compiling import compiled_beyond, inlined
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.keys import dense_keys, partition_keys
@@ -93,7 +93,7 @@ def _read(columns: EventColumns, rows: npt.NDArray[np.int64], _: str, name: str)
     return columns.attributes[name].take(rows)
 
 
-@compiled
+@compiled_beyond(20_000)
 def _gather(
     ts: Times,
     types: Ints,
@@ -211,7 +211,7 @@ def keys_of(
     return (np.where(lost, ~keys, keys) if lost.any() else keys), groups, group_rows
 
 
-@compiled
+@compiled_beyond(20_000)
 def _first_rows(group_of: Ints, group_rows: Ints) -> None:
     """Write the first row of each group."""
     for row in range(group_of.size - 1, -1, -1):

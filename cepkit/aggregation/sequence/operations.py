@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from cepkit.aggregation.sequence.definition import EventSequence
 from cepkit.aggregation.sequence.gathering import in_order, keys_of, needs_slots
-from cepkit.compiling import compiled
+from cepkit.compiling import compiled_beyond
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.nodes import Event
 from cepkit.stream.columns import Column, EventColumns
@@ -191,7 +191,7 @@ def in_stream_order(rows: npt.NDArray[np.integer]) -> Times:
     return at[at >= 0]
 
 
-@compiled
+@compiled_beyond(20_000)
 def _sort(
     keys: Ints,
     ts: Times,

@@ -16,14 +16,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from cepkit.columnar.compile.program import (
-    Absence,
-    AnyStep,
-    GroupStep,
-    Program,
-    Step,
-    work_of,
-)
+from cepkit.columnar.compile.program import Absence, AnyStep, GroupStep, Program, Step, work_of
 from cepkit.columnar.compile.step_keys import keys_of, may_share, tree_key
 from cepkit.pattern.canonical import canonical_conditions
 from cepkit.pattern.conditions import Expression, variables_of

@@ -9,17 +9,9 @@ from datetime import timedelta
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.compile.program import (
-    Band,
-)
-from cepkit.columnar.slices.bound import (
-    Side,
-)
-from cepkit.columnar.slices.candidates import (
-    Candidates,
-    SubtreeCandidates,
-    reader,
-)
+from cepkit.columnar.compile.program import Band
+from cepkit.columnar.slices.bound import Side
+from cepkit.columnar.slices.candidates import Candidates, SubtreeCandidates, reader
 from cepkit.pattern import conditions as c
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.columns import value

@@ -32,17 +32,9 @@ from cepkit.columnar.slices.bound import (
     Table,
 )
 from cepkit.columnar.slices.by_value import ValueOrder, value_order
-from cepkit.columnar.slices.candidates import (
-    Candidates,
-    Scan,
-    SubtreeCandidates,
-    Times,
-)
+from cepkit.columnar.slices.candidates import Candidates, Scan, SubtreeCandidates, Times
 from cepkit.columnar.slices.cutting import came_in_order
-from cepkit.pattern.conditions import (
-    Comparison,
-    Expression,
-)
+from cepkit.pattern.conditions import Comparison, Expression
 from cepkit.pattern.policies import Clock
 from cepkit.stream.columns import EventColumns
 

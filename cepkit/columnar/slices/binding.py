@@ -10,22 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cepkit.columnar.compile.program import (
-    Program,
-)
+from cepkit.columnar.compile.program import Program
 from cepkit.columnar.slices.binder import Binder
-from cepkit.columnar.slices.bound import (
-    BoundAbsence,
-    BoundStep,
-    Subtree,
-)
-from cepkit.columnar.slices.candidates import (
-    EVERYTHING,
-    Candidates,
-    Owned,
-    Scan,
-    gather,
-)
+from cepkit.columnar.slices.bound import BoundAbsence, BoundStep, Subtree
+from cepkit.columnar.slices.candidates import EVERYTHING, Candidates, Owned, Scan, gather
 from cepkit.columnar.slices.cutting import numbered, owners_of
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.evaluation.columns import truth

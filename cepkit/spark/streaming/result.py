@@ -22,12 +22,7 @@ from cepkit.routes.sharing import SharingPlan
 from cepkit.spark.passes.frame import ResultFrame
 from cepkit.spark.streaming import ending
 from cepkit.spark.streaming.checkpoints import Writer, readable
-from cepkit.spark.streaming.explanation import (
-    Branch,
-    StreamExplanation,
-    steps_of,
-    work_of_texts,
-)
+from cepkit.spark.streaming.explanation import Branch, StreamExplanation, steps_of, work_of_texts
 from cepkit.spark.streaming.live import Live, run_buckets
 from cepkit.spark.streaming.searches import MatchSearch
 from cepkit.spark.streaming.watching import Watched, watch, watched

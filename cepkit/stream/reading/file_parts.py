@@ -23,6 +23,7 @@ from cepkit.stream.reading import readers
 from cepkit.stream.reading.arrow import is_list, is_text, plain
 from cepkit.stream.reading.ingest import event_columns
 from cepkit.stream.reading.marks import Mark, check_unchanged, mark_of
+from cepkit.stream.reading.nested import flat, flattened, paths
 from cepkit.stream.reading.row_groups import RowGroup, groups_of
 from cepkit.stream.reading.time_range import rows_inside, taken
 from cepkit.stream.reading.times import microseconds
@@ -125,15 +126,16 @@ class FileParts:
             return None
         groups: list[RowGroup] = []
         footers = {str(file): pq.read_metadata(file) for file in data.files}
-        stored: pa.Schema = next(iter(footers.values())).schema.to_arrow_schema()
+        whole: pa.Schema = next(iter(footers.values())).schema.to_arrow_schema()
+        stored = flat(whole)
         for file, footer in footers.items():
-            if not footer.schema.to_arrow_schema().equals(stored) or stored.names != [*names]:
+            if not footer.schema.to_arrow_schema().equals(whole) or stored.names != [*names]:
                 return None
             of_file = groups_of(file, footer, schema, stored.field(schema.time).type)
             if of_file is None:
                 return None
             groups += [group for group in of_file if group.reaches(schema)]
-        if any("." in name for name in names):  # a part of a column to Parquet
+        if any("." in name for path in paths(whole) for name in path):  # a field, to Parquet
             return None
         return cls(path, schema, stored, tuple(groups), footers, mark)
 
@@ -248,8 +250,13 @@ class FileParts:
                 chunk = chunks.column(place)
                 known = chunk.statistics
                 if known is None or not known.has_null_count or known.null_count:
-                    lacking.add(chunk.path_in_schema.split(".")[0])
-        return frozenset(lacking)
+                    lacking.add(chunk.path_in_schema)
+        # A list has a path below its column.
+        return frozenset(
+            name
+            for name in self.stored.names
+            if any(path == name or path.startswith(f"{name}.") for path in lacking)
+        )
 
     def _order(self) -> list[int]:
         """Return the parts in the order of their first times; those without times come first."""
@@ -273,12 +280,12 @@ class FileParts:
             pq.ParquetFile(
                 group.path,
                 metadata=self.footers[group.path],
-                read_dictionary=texts,
+                read_dictionary=[name for name in texts if "." not in name],
                 pre_buffer=False,
             ) as file,
         ):
             table = file.read_row_group(group.number, list(columns), use_threads=False)
-        table = plain(table.select(list(columns)))
+        table = plain(flattened(table).select(list(columns)))
         rows = rows_inside(table.column(self.schema.time), self.schema)
         yield self._coded(taken(table, rows), texts)
 

@@ -20,11 +20,7 @@ from cepkit.stream.reading import readers
 from cepkit.stream.reading.arrow import plain
 from cepkit.stream.reading.json_lines import is_json, read_json
 from cepkit.stream.reading.nested import flattened, flattened_frame, flattened_pandas
-from cepkit.stream.reading.pandas_columns import (
-    UNREADABLE,
-    from_pandas,
-    refuse_mixed_zones,
-)
+from cepkit.stream.reading.pandas_columns import UNREADABLE, from_pandas, refuse_mixed_zones
 from cepkit.stream.reading.time_range import rows_inside, taken
 from cepkit.stream.reading.written import Written, with_column
 from cepkit.stream.schema import Schema

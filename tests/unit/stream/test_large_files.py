@@ -217,3 +217,42 @@ def test_error_of_a_part_is_raised_once_and_ends_the_search(path, large, monkeyp
     monkeypatch.setattr(Pieces, "_numbered", broken)
     with pytest.raises(LimitError, match="no more"):
         matches.count()
+
+
+def nested(table):
+    """Return the same events with type, x and s in structs, some of which are missing."""
+    kind = pa.StructArray.from_arrays([table["type"].combine_chunks()], ["kind"])
+    values = [table["x"].combine_chunks(), table["s"].combine_chunks()]
+    missing = pa.array([i % 11 == 0 for i in range(len(table))])
+    inner = pa.StructArray.from_arrays([values[1]], ["name"])
+    user = pa.StructArray.from_arrays([values[0], inner], ["x", "who"], mask=missing)
+    tags = pa.array([["a", "b"]] * len(table))
+    return pa.table({"ts": table["ts"], "event": kind, "user": user, "tags": tags})
+
+
+def test_large_file_with_structs_is_read_in_pieces(tmp_path, large, monkeypatch):
+    table = nested(rows())
+    pq.write_table(table, tmp_path / "events.parquet", row_group_size=170)
+    text = """PATTERN SEQ(A a, B b) WHERE a.user.x < b.user.x AND a.user.who.name = b.user.who.name
+        WITHIN 3 seconds RETURN a.ts, b.ts AS until, a.user.x AS x, b.user.who.name AS who"""
+    whole = ck.detect(ck.events(table, time="ts", type="event.kind"), text)
+    monkeypatch.setattr(column_cache, "load", None)
+    stream = ck.events(tmp_path / "events.parquet", time="ts", type="event.kind")
+    assert stream.column_names == ("ts", "event.kind", "user.x", "user.who.name", "tags")
+    matches = ck.detect(stream, text)
+    assert type(matches) is not Matches
+    assert matches.count() == whole.count() > 0
+    keys = ["a.ts", "until", "x", "who"]
+    frames = [m.to_pandas()[keys].sort_values(keys, ignore_index=True) for m in (matches, whole)]
+    pd.testing.assert_frame_equal(*frames, check_dtype=False)
+    everything = "PATTERN SEQ(A a, B b) WHERE a.user.x < b.user.x WITHIN 50 ms"
+    flat = [
+        ck.detect(each, everything)
+        .to_arrow(nested=False)
+        .sort_by([("a.ts", "ascending"), ("b.ts", "ascending"), ("a.user.x", "ascending")])
+        for each in (stream, ck.events(table, time="ts", type="event.kind"))
+    ]
+    assert flat[0].num_rows == flat[1].num_rows > 0
+    assert flat[0].column_names == flat[1].column_names
+    profile = ck.profile(stream, text)
+    assert profile.events == len(table)

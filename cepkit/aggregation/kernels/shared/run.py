@@ -34,7 +34,7 @@ from cepkit.aggregation.kernels.shared.results import (
     write_lanes,
 )
 from cepkit.aggregation.kernels.shared.snapshots import save_all
-from cepkit.compiling import called, compiled, lent
+from cepkit.compiling import called, compiled_beyond, lent
 
 
 @lent
@@ -189,7 +189,7 @@ def expire(steps: ForestSteps, w: Wiring, s: State, to: MomentRows, q: np.uintp,
         before = left
 
 
-@compiled
+@compiled_beyond(4_000)
 def run(
     steps: ForestSteps, w: Wiring, s: State, only_new: bool, expiries: bool, completed: MomentRows,
     expired: MomentRows,

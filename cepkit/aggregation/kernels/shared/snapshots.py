@@ -18,7 +18,7 @@ from cepkit.aggregation.kernels.shared.records import (
     Table,
     Wiring,
 )
-from cepkit.compiling import called, compiled
+from cepkit.compiling import called, compiled_beyond
 
 
 @called
@@ -164,7 +164,7 @@ def _connect_leasts(
                 snaps[to + nth] = min(snaps[to + nth], x[leg + place])
 
 
-@compiled
+@compiled_beyond(4_000)
 def pack(links: Table, s: State, snaps: Wide, f_snaps: Floats) -> int:
     """Copy the snapshots of live STARTs one after another; return where they end.
 
