@@ -24,7 +24,7 @@ def test_there_are_twenty_of_six_kinds():
         TASKS["writ-3"]
 
 
-@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+@pytest.mark.parametrize("task", [*TASKS], ids=lambda task: task.name)
 def test_solution_is_right(task):
     assert task.check(task.solution).right
     assert task.name in str(task)

@@ -50,6 +50,13 @@ class Studio(App):
     Attributes:
         state: What it shows, without data.
         error: The error of the last input; None if it was valid.
+
+    Example:
+        >>> import cepkit as ck
+        >>> from cepkit_widgets import Studio
+        >>> stream = ck.events(ck.sample_stocks(500), time="ts", type="ticker")
+        >>> Studio(stream, "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 second").state.tab
+        'matches'
     """
 
     def __init__(
