@@ -13,6 +13,7 @@ import pandas as pd
 from playwright.sync_api import Page, sync_playwright
 
 import cepkit as ck
+from cepkit_widgets.kit.app import style
 
 FOLDER = Path(__file__).parent / "pictures"
 
@@ -20,6 +21,11 @@ _PATTERN = """
 PATTERN SEQ(MSFT a, GOOG b, AAPL c)
 WHERE a.price < b.price AND b.price < c.price
 WITHIN 1 minute
+"""
+_STUDIO = """
+PATTERN SEQ(MSFT a, NOT(INTC n), GOOG b, AAPL c)
+WHERE a.price < b.price AND b.price < c.price AND n.volume > 400
+WITHIN 3 minutes
 """
 _FEW = pd.DataFrame(
     {
@@ -42,6 +48,18 @@ def pictures(folder: Path) -> Iterator[tuple[str, Path, tuple[int, int], int]]:
     yield "player", page, (1000, 800), len(_FEW)
 
     stream = ck.events(ck.sample_stocks(20_000), time="ts", type="ticker")
+    studio = ck.studio(stream, _STUDIO)
+    studio.resize(1_180)
+    studio.refresh()
+    page = folder / "studio.html"
+    page.write_text(
+        f"<style>body {{ margin: 0 }} {style()}</style>"
+        f'<div class="cepkit-app" data-theme="light">{studio.html}</div>',
+        encoding="utf-8",
+    )
+    yield "studio", page, (1_200, 980), 0
+    page = studio.save_html(folder / "shared.html", redact=["price"])
+    yield "shared", page, (1_000, 900), 0
     four = ck.parse(
         "PATTERN SEQ(MSFT a, INTC b, GOOG c, AAPL d) "
         "WHERE a.price < c.price AND b.volume > d.volume AND c.price < d.price WITHIN 1 minute"

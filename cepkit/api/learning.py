@@ -158,7 +158,12 @@ def _keys(columns: EventColumns, by: str | None) -> tuple[Integers, dict[Any, in
     """Return the code of each event's key, and that of each key."""
     if by is None:
         return np.zeros(len(columns), np.int64), {}
-    column = columns.attributes[by]
+    column = columns.attributes.get(by)
+    if column is None or column.kind not in ("text", "integer", "float", "boolean"):
+        kind = (
+            "values that no condition reads" if column is None else f"values of kind {column.kind}"
+        )
+        raise StreamError(f"the key '{by}' holds {kind}", expected="texts, numbers or truth values")
     if column.kind == "text":
         texts = {text: code for code, text in enumerate(column.dictionary)}
         return column.values.astype(np.int64) + 1, {text: at + 1 for text, at in texts.items()}

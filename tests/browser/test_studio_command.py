@@ -10,6 +10,7 @@ import urllib.request
 import pytest
 
 import cepkit as ck
+from cepkit_widgets.studio.state import StudioState
 from tests.browser.accessibility import complaints
 from tests.browser.apps import AppPage
 
@@ -67,5 +68,11 @@ def test_studio_is_a_page_behind_a_token_and_is_used_by_keyboard(address, page, 
             expect(page.locator(".cepkit-player .player")).to_be_visible()
         assert app.overflowing() == []
         assert complaints(page) == []
+    app.button("Copy link")
+    other = StudioState("PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 second", tab="why not")
+    page.goto("about:blank")
+    page.goto(f"{address}{other.fragment}", timeout=180_000, wait_until="commit")
+    expect(app.host.get_by_role("textbox", name="pattern")).to_have_value(other.pattern)
+    expect(app.host.get_by_role("tabpanel", name="why not")).to_contain_text("There are matches")
     # The page asks no other machine; what Voila would ask for, its policy forbids.
     assert elsewhere == []

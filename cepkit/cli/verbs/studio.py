@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import json
 import secrets
 import socket
@@ -83,7 +84,8 @@ def shown(given: dict[str, Any]) -> Any:
     if arguments.pattern is not None:
         saved = arguments.pattern.endswith(".json")
         pattern = arguments.pattern if saved else Path(arguments.pattern).read_text("utf-8")
-    return ck.studio(open_stream(arguments), pattern, events=arguments.sample)
+    with contextlib.redirect_stderr(io.StringIO()):  # a terminal's notes are nothing for a page
+        return ck.studio(open_stream(arguments), pattern, events=arguments.sample)
 
 
 def _is_plain(value: object) -> bool:

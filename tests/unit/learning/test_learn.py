@@ -166,6 +166,13 @@ def test_wrong_incidents_are_refused(incidents, options, said):
         learn(incidents=incidents, **options)
 
 
+@pytest.mark.parametrize("value", [b"x", [1.0, 2.0], pd.Timestamp("2024-03-01")])
+def test_key_that_is_no_plain_value_is_refused(value):
+    frame = FRAME.assign(machine=[value] * len(FRAME))
+    with pytest.raises(StreamError, match="the key 'machine' holds values"):
+        learn(ck.events(frame, time="t", type="type", unit="s"))
+
+
 def test_keys_of_another_type_are_hinted_at():
     with pytest.raises(StreamError) as refused:
         learn(incidents=INCIDENTS.assign(machine=INCIDENTS["machine"].astype(str)))

@@ -11,7 +11,8 @@ import pytest
 import cepkit as ck
 from cepkit.errors import ArgumentError, PatternError, StreamError
 from cepkit_widgets import MatchBrowser, PlanExplorer
-from cepkit_widgets.studio.state import StudioState, named, part_of
+from cepkit_widgets.studio.state import TABS, StudioState, named, part_of
+from tests.unit.figures import hostile
 
 FRAME = pd.DataFrame({"ts": range(60), "type": list("ABC") * 20, "x": range(60)})
 STREAM = ck.events(FRAME, time="ts", type="type", unit="s")
@@ -315,3 +316,41 @@ def test_page_of_a_pattern_without_matches_is_shared_too(tmp_path):
     studio.write("PATTERN (")
     with pytest.raises(PatternError):
         studio.save_html(tmp_path / "y.html")
+
+
+def test_link_in_the_address_of_the_page_is_opened():
+    first = opened(OPEN)
+    first.bind(k=3)
+    assert first.wait()
+    told(first, "editor", do="choose", value="2")
+    told(first, do="tab", value="steps")
+    assert f'data-copy="{first.fragment}"' in first.html
+    studio = opened()
+    told(studio, set="link", value=first.fragment)
+    assert studio.state == first.state
+    assert studio.panel("editor").chosen == first.state.match
+    told(studio, set="link", value="#cepkit=none")
+    assert isinstance(studio.error, ArgumentError)
+    assert studio.state == first.state
+
+
+def test_hostile_names_and_values_stay_text_in_every_tab_and_in_the_shared_page(tmp_path):
+    studio = opened(hostile.QUERY, hostile.stream())
+    for tab in TABS:
+        told(studio, do="tab", value=tab)
+        assert hostile.TAG not in studio.html
+        assert "<script" not in studio.html
+        assert hostile.TAG not in studio.to_html()
+    studio.ask(0, 1)
+    assert studio.wait()
+    assert hostile.TAG not in studio.html
+    page = studio.save_html(tmp_path / "x.html").read_text(encoding="utf-8")
+    assert hostile.TAG not in page
+    assert page.count("<script") == 2
+
+
+def test_copy_without_a_kernel_plays_the_steps():
+    studio = opened()
+    assert "data-cepkit" not in studio.to_html()
+    told(studio, do="tab", value="steps")
+    assert "data-cepkit" in studio.to_html()

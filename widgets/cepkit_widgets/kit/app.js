@@ -163,6 +163,8 @@ function render({ model, el }) {
   sizes.observe(host);
   model.on("change:html", show);
   show();
+  // A link to what an app showed: the part of the address that browsers keep to themselves.
+  if (place.querySelector("[data-link]") && location.hash.startsWith("#cepkit=")) say({ set: "link", value: location.hash });
   return () => {
     model.off("change:html", show);
     themes.disconnect();

@@ -119,13 +119,18 @@ class MatchBrowser(App):
 
     @property
     def chosen(self) -> tuple[int, ...]:
-        """The numbers of the events of the current match, in the order of the stream."""
+        """The numbers of the events of the current match in the stream; none on Spark."""
         known, current = self._known, self.state.current
-        return () if known is None or current is None else known.events_of(current)
+        if known is None or current is None or known.place or known.lacking:
+            return ()
+        return known.events_of(current)
 
     def choose(self, events: tuple[int, ...]) -> bool:
         """Choose the match of these events; return whether it is in the table."""
-        number = None if self._known is None else self._known.number_of(events)
+        known = self._known
+        if known is None or known.place or known.lacking:
+            return False
+        number = known.number_of(events)
         if number is None or not (self._order == number).any():
             return False
         self.state = self.state.at(number, self._order)

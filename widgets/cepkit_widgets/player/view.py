@@ -96,6 +96,10 @@ class PlayerWidget(anywidget.AnyWidget):
         """Go to the match before, if there is one."""
         self.step = self.state.previous_match().step
 
+    def to_html(self) -> str:
+        """Return HTML that plays inside any page where scripts run, and shows a note elsewhere."""
+        return self._player.to_html()
+
     def set_state(self, sync_data: dict[str, Any]) -> None:
         """Take over the state from the page.
 
@@ -122,5 +126,5 @@ class PlayerWidget(anywidget.AnyWidget):
         if made is None:
             return None
         data, metadata = made
-        told = {"text/plain": repr(self._player), "text/html": self._player.to_html()}
+        told = {"text/plain": repr(self._player), "text/html": self.to_html()}
         return {**data, **told}, metadata

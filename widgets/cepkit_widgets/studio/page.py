@@ -30,7 +30,9 @@ def studio_html(
         busy = f'<span role="status">{html_text(doing)} …</span>{button("stop", "Stop")}'
     owner = f' data-panel="{panel}"' if panel else ""
     return (
-        f'<h3>Studio</h3><div class="panel" data-panel="editor">{editor}</div>'
+        '<div class="bar" data-link><h3>Studio</h3>'
+        f'<button type="button" data-copy="{state.fragment}">Copy link</button></div>'
+        f'<div class="panel" data-panel="editor">{editor}</div>'
         f'<div class="bar apart"><div class="tabs" role="tablist" aria-label="about the pattern" '
         f'data-rove>{tabs}</div><span class="busy">{busy}</span></div>{ERROR_PLACE}'
         f'<div id="tab-panel" role="tabpanel" aria-label="{state.tab}" data-key="{state.tab}" '

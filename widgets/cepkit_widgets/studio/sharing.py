@@ -80,7 +80,7 @@ def shared_page(
         f'<div class="cepkit-app"><style>{style()}</style><h3>A pattern and its matches</h3>'
         f'<pre class="code">{pattern}</pre><ul class="words">{words}</ul>'
         f"{_lanes(part, query, chosen, hidden)}{_matches(document)}"
-        f"{_heading('The plan, of ' + plan.planner)}{scrolling('the plan', picture)}"
+        f"{_heading('The plan by ' + plan.planner)}{scrolling('the plan', picture)}"
         f"{_heading('Step by step, over ' + events)}</div>{_MOVES}"
     )
     page: str = player.to_page("A pattern and its matches", body)

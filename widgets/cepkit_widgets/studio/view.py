@@ -45,21 +45,11 @@ _DOING = {
 class Studio(App):
     """One page for a pattern: its text, its data, matches, plans, steps and reasons.
 
+    `cepkit.studio` opens it.
+
     Attributes:
         state: What it shows, without data.
         error: The error of the last input; None if it was valid.
-
-    Example:
-        >>> import cepkit as ck
-        >>> trades = [
-        ...     {"ts": 1, "type": "MSFT", "price": 30.0},
-        ...     {"ts": 2, "type": "GOOG", "price": 31.0},
-        ...     {"ts": 3, "type": "GOOG", "price": 29.0},
-        ... ]
-        >>> stream = ck.events(trades, time="ts", type="type", unit="s")
-        >>> studio = ck.studio(stream, "PATTERN SEQ(MSFT a, GOOG b)")
-        >>> print(studio)
-        Studio, matches: 2 matches in the first 3 events
     """
 
     def __init__(
@@ -89,15 +79,12 @@ class Studio(App):
             if pattern is not None:
                 text = pattern if isinstance(pattern, str) else str(as_query(pattern))
                 self.state = StudioState.of(text, events)
-            editor = PatternEditor.panel_of(
-                self, stream, None if text is None else self.state.pattern, events=self.state.events
-            )
+                text = self.state.pattern
+            editor = PatternEditor.panel_of(self, stream, text, events=self.state.events)
+            self.error = editor.error
         except Exception as reason:  # noqa: BLE001 - an app never raises into the notebook
             self.error = reason
-            self.refresh()
-            return
-        if editor.error is not None:
-            self.error = editor.error
+        if self.error is not None:
             self.refresh()
             return
         with self.moving:
@@ -114,14 +101,12 @@ class Studio(App):
         tab = self.state.tab
         key, made = self._made.get(tab, (None, None))
         match made:
-            case App():
-                content = made.html
-            case Shown():
+            case App() | Shown():
                 content = made.html
             case Exception():
                 content = error_note(made)
             case _:
-                content = ""
+                content = "" if self._task else '<p class="soft">There is no query to show.</p>'
         return studio_html(
             self.state,
             self._editor.html,
@@ -191,6 +176,18 @@ class Studio(App):
         with self.moving:
             self.state = replace(self.state, values=plain)
             self._there().bind(**plain)
+
+    def restore(self, source: str) -> None:
+        """Show what a studio saved: of a URL fragment, or the path of its file.
+
+        Raises:
+            ArgumentError: It is none.
+        """
+        with self.moving:
+            editor, state = self._there(), StudioState.of(source, self.state.events)
+            editor.bind(**state.values)
+            editor.write(state.pattern)
+            self._to(replace(state, pattern=editor.text, events=self.state.events))
 
     def calibrate(self, **grids: Any) -> None:
         """Open the curve with these values of parameters, as `cepkit.calibrate` takes them."""
@@ -274,6 +271,8 @@ class Studio(App):
                     names = made.value.query.parameters
                     values = made.value.rows[int(value)].values
                     self.bind(**dict(zip(names, values, strict=True)))
+            case "link":
+                self.restore(str(value))
             case "stop":
                 self.stop()
             case _:
@@ -430,6 +429,14 @@ class Studio(App):
         if self._editor is None:
             return f"Studio: {self.error}"
         return f"Studio, {self.state.tab}: {str(self._editor).removeprefix('PatternEditor: ')}"
+
+    def to_html(self) -> str:
+        """Return a static copy of the page, for pages without a kernel; its player plays."""
+        html = super().to_html()
+        made = self._made.get("steps", (None, None))[1]
+        if self.state.tab == "steps" and isinstance(made, Shown):
+            html += made.value.player.to_html()
+        return html
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """Show the player below the page; a static copy stands beside them."""
