@@ -19,8 +19,18 @@ def test_the_first_example_parses():
     parse(PAGE.split("```")[1])
 
 
+AGGREGATES = PAGE.split("| aggregate | result |\n|---|---|\n")[-1].split("\n\n")[0]
+
+
+def test_the_aggregates_of_values_parse():
+    examples = re.findall(r"`(\w+\(.+?\))`", AGGREGATES)
+    assert len(examples) == 4
+    for example in examples:
+        parse(f"PATTERN SEQ(A a, B b) WITHIN 1 day AGG {example}")
+
+
 def test_the_events_and_structures_parse():
-    rows = re.findall(r"^\| (`.+?`) \|", PAGE, re.M)
+    rows = re.findall(r"^\| (`.+?`) \|", PAGE.replace(AGGREGATES, ""), re.M)
     examples = [example for row in rows for example in re.findall(r"`([^`]+)`", row)]
     structures = [e for e in examples if re.match(r"[A-Z\"'].*[a-z)]$|a IN|MSFT$", e)]
     assert len(structures) >= 10
