@@ -68,10 +68,13 @@ class Exercises(Printed):
         return pd.DataFrame([[getattr(one, n) for n in names] for one in self], columns=names)
 
     def __str__(self) -> str:
-        return text_table(_HEAD, self._rows(), left=2)
+        return f"{self._title()}\n{text_table(_HEAD, self._rows(), left=2)}"
 
     def _repr_html_(self) -> str:
-        return html_output(html_table(_HEAD, self._rows(), left=2))
+        return html_output(html_table(_HEAD, self._rows(), self._title(), left=2))
+
+    def _title(self) -> str:
+        return f"{len(self)} exercises of {self.seed}"
 
     def _rows(self) -> list[tuple[str, str]]:
         return [(one.name, KINDS.help[one.name.rpartition("-")[0]]) for one in self]
