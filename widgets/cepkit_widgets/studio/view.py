@@ -45,17 +45,13 @@ _DOING = {
 class Studio(App):
     """One page for a pattern: its text, its data, matches, plans, steps and reasons.
 
-    `cepkit.studio` opens it.
-
     Attributes:
         state: What it shows, without data.
         error: The error of the last input; None if it was valid.
 
     Example:
         >>> import cepkit as ck
-        >>> from cepkit_widgets import Studio
-        >>> stream = ck.events(ck.sample_stocks(500), time="ts", type="ticker")
-        >>> Studio(stream, "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 second").state.tab
+        >>> ck.studio(ck.events(ck.sample_stocks(500), time="ts", type="ticker")).state.tab
         'matches'
     """
 
@@ -67,8 +63,7 @@ class Studio(App):
         events: int = 5_000,
     ) -> None:
         """Show a studio; see `cepkit.studio`."""
-        self.state = StudioState("", events=events)
-        self._stream = stream
+        self.state, self._stream = StudioState("", events=events), stream
         self._editor: PatternEditor | None = None
         self._made: dict[str, tuple[Hashable, Any]] = {}
         self._work: Work | None = None
