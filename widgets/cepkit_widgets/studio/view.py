@@ -45,19 +45,20 @@ _DOING = {
 class Studio(App):
     """One page for a pattern: its text, its data, matches, plans, steps and reasons.
 
-    `cepkit.studio` opens it.
-
     Attributes:
         state: What it shows, without data.
         error: The error of the last input; None if it was valid.
+
+    Example:
+        >>> import cepkit as ck
+        >>> trades = [{"ts": 1, "type": "MSFT"}, {"ts": 2, "type": "GOOG"}]
+        >>> stream = ck.events(trades, time="ts", type="type", unit="s")
+        >>> print(ck.studio(stream, "PATTERN SEQ(MSFT a, GOOG b)"))
+        Studio, matches: 1 match in the first 2 events
     """
 
     def __init__(
-        self,
-        stream: Stream,
-        pattern: Query | Pattern | str | None = None,
-        *,
-        events: int = 5_000,
+        self, stream: Stream, pattern: Query | Pattern | str | None = None, *, events: int = 5_000
     ) -> None:
         """Show a studio; see `cepkit.studio`."""
         self.state = StudioState("", events=events)
