@@ -51,19 +51,18 @@ class Studio(App):
 
     Example:
         >>> import cepkit as ck
-        >>> ck.studio(ck.events(ck.sample_stocks(500), time="ts", type="ticker")).state.tab
-        'matches'
+        >>> trades = [{"ts": 1, "type": "MSFT"}, {"ts": 2, "type": "GOOG"}]
+        >>> stream = ck.events(trades, time="ts", type="type", unit="s")
+        >>> print(ck.studio(stream, "PATTERN SEQ(MSFT a, GOOG b)"))
+        Studio, matches: 1 match in the first 2 events
     """
 
     def __init__(
-        self,
-        stream: Stream,
-        pattern: Query | Pattern | str | None = None,
-        *,
-        events: int = 5_000,
+        self, stream: Stream, pattern: Query | Pattern | str | None = None, *, events: int = 5_000
     ) -> None:
         """Show a studio; see `cepkit.studio`."""
-        self.state, self._stream = StudioState("", events=events), stream
+        self.state = StudioState("", events=events)
+        self._stream = stream
         self._editor: PatternEditor | None = None
         self._made: dict[str, tuple[Hashable, Any]] = {}
         self._work: Work | None = None
