@@ -79,7 +79,11 @@ class LoopCache:
         return self._kept(name, made_of) is not None
 
     def save_overload(self, types: Any, compiled: Any) -> None:
-        """Store the compiled loop for later processes, in the first folder that takes it."""
+        """Store the compiled loop for later processes, in the first folder that takes it.
+
+        Raises:
+            KeyboardInterrupt: The compilation was interrupted.
+        """
         from numba.core.serialize import dumps
 
         if compiled.library.has_dynamic_globals:  # addresses, which differ in other processes
@@ -88,7 +92,11 @@ class LoopCache:
         inside = self.loop.targetoptions.get("no_cpython_wrapper")  # compiled into its callers
         native = b"" if inside else native_loops.machine_code(compiled, _entry(made_of))
         parts = len(native).to_bytes(_SIZE_BYTES) + native
-        parts += dumps(compiled._reduce())  # noqa: SLF001 - as Numba's own cache does
+        try:
+            parts += dumps(compiled._reduce())  # noqa: SLF001 - as Numba's own cache does
+        except RuntimeError:
+            # There is no object code: an interrupt came while LLVM called back, which loses both.
+            raise KeyboardInterrupt from None
         refusals = keep(self._folders(), name, made_of, parts)
         if not refusals:
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import secrets
 import shutil
 import subprocess
 import sys
@@ -410,6 +411,28 @@ def test_a_loop_in_another_module_has_other_sources() -> None:
 
     assert sources("one") == sources("one")
     assert sources("one") != sources("other")
+
+
+def test_interrupt_lost_by_llvm_stops_the_call_and_not_the_next_one(monkeypatch) -> None:
+    from numba.core.codegen import CodeLibrary
+
+    new = secrets.randbits(60)
+
+    @compiled
+    def loop(values: Any) -> int:
+        return new + values.size
+
+    def without_code(library: Any) -> Any:
+        library._compiled_object = None
+        return library
+
+    with monkeypatch.context() as patch:
+        # An exception in LLVM's callback is ignored, and the library stays without its code.
+        real = CodeLibrary._get_compiled_object
+        patch.setattr(CodeLibrary, "_get_compiled_object", lambda self: real(without_code(self)))
+        with pytest.raises(KeyboardInterrupt):
+            loop(np.zeros(2))
+    assert loop(np.zeros(2)) == new + 2
 
 
 LOOPS = """
