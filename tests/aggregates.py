@@ -126,7 +126,7 @@ def rows_in(table: pa.Table, query: Query, form: Callable[[Any], Any] = plain) -
     """Return the rows of a result as `rows_of` writes them, equal aggregates once."""
     total = "ts" not in table.column_names
     columns = []
-    names = map(column_of, query.aggregates)
+    names = dict.fromkeys(map(column_of, query.aggregates))
     for name in ("ts", "cause", *query.group_by, *names, "new_matches"):
         if name not in table.column_names:
             missing = "trigger" if name == "cause" and not total else None
