@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -116,6 +117,12 @@ print(len(actions), "were interrupted")
 """
 
 
+CUT_OFF = re.compile(
+    r'Traceback .*\n  File ".*pyspark/daemon\.py".*\n(?:  .*\n)*ConnectionResetError: .*\n'
+)
+"""What a worker of Spark may print whose task is cancelled while it answers."""
+
+
 def test_an_interrupt_ends_the_jobs_of_every_action(tmp_path: Path) -> None:
     walk = subprocess.run(
         [sys.executable, "-c", WALK],
@@ -128,5 +135,5 @@ def test_an_interrupt_ends_the_jobs_of_every_action(tmp_path: Path) -> None:
     )
     assert walk.returncode == 0, f"{walk.stdout}\n{walk.stderr}"
     assert walk.stdout.endswith("were interrupted\n")
-    assert "Traceback" not in walk.stderr
+    assert "Traceback" not in CUT_OFF.sub("", walk.stderr)
     assert "reentrant" not in walk.stderr
