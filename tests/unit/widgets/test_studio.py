@@ -168,6 +168,16 @@ def test_wrong_stream_or_pattern_is_shown_and_does_not_raise():
     assert ck.studio(STREAM, "PATTERN (((").error is None
 
 
+def test_why_not_without_any_near_miss_asks_for_no_event_of_the_time_line():
+    frame = pd.DataFrame({"ts": [0, 50], "type": ["A", "B"]})
+    stream = ck.events(frame, time="ts", type="type", unit="s")
+    studio = ck.studio(stream, "PATTERN SEQ(A a, B b, A c) WITHIN 1 second")
+    told(studio, do="tab", value="why not")
+    assert studio.wait(30)
+    assert "Nothing comes near a match" in studio.html
+    assert "time line, or two" not in studio.html
+
+
 def test_stop_ends_the_running_work_and_says_so(monkeypatch):
     monkeypatch.setattr(studio_view, "_FIRST_PATIENCE", 1.0)
     rows = 4_000

@@ -97,10 +97,11 @@ def reason(sample: Stream, query: Query, asked: tuple[int, ...]) -> Shown:
     question = dict(zip(variables, map(int, rows), strict=True))
     answer = why_not(sample, query, question, plan=as_plan(None, query), limit=5, budget=_BUDGET)
     picture = scrolling("the events in question", ck.draw(answer).to_svg()) if events else ""
-    hint = (
-        '<p class="soft">Choose an event on the time line, or two, to ask why it is no match.</p>'
-    )
-    return Shown(f"{hint}{picture}{answer_html(answer)}", answer)
+    # The time line shows a match or a near miss; without either there is nothing to choose.
+    hint = "Choose an event on the time line, or two, to ask why it is no match."
+    if answer.found is False and not events and not answer.near_misses:
+        hint = "Nothing comes near a match, so there is no time line to choose events on."
+    return Shown(f'<p class="soft">{hint}</p>{picture}{answer_html(answer)}', answer)
 
 
 def curve(sample: Stream, query: Query, grids: Mapping[str, Any]) -> Shown:
