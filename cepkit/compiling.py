@@ -55,8 +55,8 @@ def compiled_beyond(events: int) -> Callable[[F], F]:
     Python. They are compiled once they have run for `PLAIN_SECONDS`, too.
 
     Args:
-        events: Its first argument has an array of more events, or else it runs as plain Python
-            where nothing is cached.
+        events: With at most so many in the arrays of its first argument, and nothing cached, it
+            runs as plain Python.
     """
     return lambda function: _loop(function, events, nogil=True)
 

@@ -139,7 +139,7 @@ def result_kinds(rows: Returned, query: Query, kinds: Mapping[str, ValueKind]) -
     """
     results = [result_kind(aggregate, kinds[name]) for aggregate, name in rows.values]
     for threshold in query.having:
-        place = [*query.aggregates].index(threshold.left)  # type: ignore[arg-type]
+        place = next(at for at, each in enumerate(query.aggregates) if each == threshold.left)
         check_threshold(threshold, results[place])
     return results
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from random import Random
 from typing import Any
 
@@ -47,5 +48,5 @@ class Count:
 
 
 def _judge(answer: Any, count: int, hint: str) -> Marked:
-    right = isinstance(answer, int) and answer == count
+    right = isinstance(answer, Integral) and answer == count  # one of NumPy, too
     return Marked(right, f"there are {count}" if right else hint)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
-from zlib import compress, decompressobj
 
 from cepkit.errors import ArgumentError
 from cepkit.pattern.nodes import bound_events_of, events_of
@@ -80,7 +80,7 @@ class StudioState:
     @property
     def fragment(self) -> str:
         """The state as the fragment of a URL."""
-        packed = urlsafe_b64encode(compress(self.to_json().encode(), 9))
+        packed = urlsafe_b64encode(zlib.compress(self.to_json().encode(), 9))
         return _FRAGMENT + packed.decode().rstrip("=")
 
     @classmethod
@@ -117,8 +117,8 @@ class StudioState:
         if sign:
             try:
                 raw = urlsafe_b64decode(packed + "=" * (-len(packed) % 4))
-                text = decompressobj().decompress(raw, _LARGEST).decode()
-            except Exception as error:
+                text = zlib.decompressobj().decompress(raw, _LARGEST).decode()
+            except (ValueError, zlib.error) as error:
                 raise ArgumentError("this is no link to a studio") from error
             return cls.from_json(text)
         if source.endswith(".json") and "\n" not in source:
