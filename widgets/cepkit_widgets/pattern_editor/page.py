@@ -171,7 +171,9 @@ def _trial(outlook: EditorOutlook, room: float) -> str:
         content = ""
     else:
         content = _count(trial)
-        if trial.known is not None and (trial.size or trial.misses):
+        # Without a match the studio shows events, to ask about.
+        events = outlook.events > 0 and not outlook.alone
+        if trial.known is not None and (trial.size or trial.misses or events):
             content += _lanes(trial, outlook, room)
         if trial.why is not None:
             content += answer_html(trial.why)
@@ -192,15 +194,16 @@ def _count(trial: Trial) -> str:
 
 
 def _lanes(trial: Trial, outlook: EditorOutlook, room: float) -> str:
-    """Return a match among its neighbours and near misses, or the nearest miss, on a time line."""
+    """Return a match among its neighbours, the nearest miss, or events alone, on a time line."""
     known = trial.known
     assert known is not None
     number = min(outlook.chosen, trial.size - 1)
     looker = Looker(known)
-    binding = known.binding(number) if trial.size else _binding(trial.misses[0])
+    nearest = _binding(trial.misses[0]) if trial.misses else {}
+    binding = known.binding(number) if trial.size else nearest
     around = looker.around(binding)
     ts = known.columns.ts
-    start = min(int(ts[event]) for events in binding.values() for event in events)
+    start = min((int(ts[e]) for events in binding.values() for e in events), default=int(ts[0]))
     begin, end = start + around.begin * 1e6, start + around.end * 1e6
     gap = (around.end - around.begin) * 1e6 / 60
     every = {n: _span(ts, known.binding(n)) for n in range(trial.size)}
@@ -221,12 +224,14 @@ def _lanes(trial: Trial, outlook: EditorOutlook, room: float) -> str:
         if lane is not None
     ]
     bands = [Band("first matches", f"{len(order)} here, {len(bars)} drawn", tuple(bars))]
-    near = [(miss, _span(ts, _binding(miss))) for miss in trial.misses]
-    near = [(miss, span) for miss, span in near if span[1] >= begin and span[0] <= end]
+    every_miss = [(n, _binding(miss)) for n, miss in enumerate(trial.misses)]
+    near = [(n, bound, _span(ts, bound)) for n, bound in every_miss]
+    near = [(n, bound, span) for n, bound, span in near if span[1] >= begin and span[0] <= end]
+    asks = None if outlook.alone else "miss"
     missed = [
-        Bar(n, _marks(known, _binding(miss), start), lane, miss.detail, absent=True)
-        for n, ((miss, _), lane) in enumerate(
-            zip(near, lanes_of([span for _, span in near], gap, _LANES), strict=True)
+        Bar(n, _marks(known, bound, start), lane, trial.misses[n].detail, absent=True, action=asks)
+        for (n, bound, _), lane in zip(
+            near, lanes_of([span for *_, span in near], gap, _LANES), strict=True
         )
         if lane is not None
     ]
@@ -241,7 +246,11 @@ def _lanes(trial: Trial, outlook: EditorOutlook, room: float) -> str:
         around, known.variables, room, action=action, bands=bands if trial.size else bands[1:]
     )
     absent = "; - - no event may be there" if around.absences else ""
-    heading = f"Match {number:,}" if trial.size else "The nearest miss"
+    heading = "The first events"
+    if trial.size:
+        heading = f"Match {number:,}"
+    elif trial.misses:
+        heading = "The nearest miss"
     buttons = (
         button("choose", "Previous", str(number - 1), label="previous match", disabled=not number)
         + button(
@@ -251,7 +260,13 @@ def _lanes(trial: Trial, outlook: EditorOutlook, room: float) -> str:
     )  # fmt: skip
     return (
         f'<div class="bar"><span>{heading}, from {html_text(around.start)}</span>'
-        + (buttons if trial.size else "")
+        + (
+            buttons
+            if trial.size
+            else button("miss", "Why not?", "0")
+            if trial.misses and asks
+            else ""
+        )
         + '</div><div class="scroll" role="region" aria-label="the first matches on a time line">'
         + f'{svg}</div><p class="soft">● {html_text(names)}; ○ takes no part{absent}</p>'
     )
