@@ -247,6 +247,27 @@ def test_curve_counts_a_sample_and_says_so_until_the_whole_stream_is_asked_for()
     assert studio.panel("curve").value.rows == ck.calibrate(STREAM, OPEN).rows
 
 
+def test_page_says_which_value_is_in_force_and_where_to_choose_one():
+    studio = opened(OPEN)
+    assert "Hint: choose one in the tab: curve" in studio.html
+    assert "query.bind" not in studio.html
+    assert "Columns: ts, type, x. " in studio.html
+    studio.bind(k=0.25)
+    assert studio.wait()
+    assert "With <b>$k = 0.25</b>" in studio.html
+    studio.write(PAIRS)
+    assert studio.wait()
+    assert "With <b>" not in studio.html
+
+
+def test_matches_of_an_earlier_text_are_stale_while_the_text_cannot_be_tried():
+    studio = opened()
+    assert 'class="stale"' not in studio.html
+    studio.write(OPEN)
+    assert studio.wait()
+    assert '<div class="stale"><p aria-live="polite"><b>' in studio.html
+
+
 def test_link_holds_the_filter_of_the_browser_and_the_sliders_of_the_explorer():
     studio = opened()
     told(studio, "matches", set="filter", value="a.x > 9")

@@ -18,7 +18,7 @@ from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.stream.stream import Stream
 from cepkit.tables import number
 from cepkit_widgets.kit.app import App
-from cepkit_widgets.kit.parts import Cell, button, code_block, scrolling, table
+from cepkit_widgets.kit.parts import Cell, button, code_block, scrolling, table, two_panes
 from cepkit_widgets.match_browser.view import MatchBrowser
 from cepkit_widgets.matches.answer import answer_html
 from cepkit_widgets.pattern_editor.trial import Trial
@@ -108,7 +108,9 @@ def reason(sample: Stream, query: Query, asked: tuple[int, ...]) -> Shown:
     return Shown(f'<p class="soft">{hint}</p>{picture}{answer_html(answer)}', answer)
 
 
-def curve(part: Stream, query: Query, grids: Mapping[str, Any], *, whole: bool) -> Shown:
+def curve(
+    part: Stream, query: Query, grids: Mapping[str, Any], *, whole: bool, width: float
+) -> Shown:
     """Return how many matches there are for many values of the parameters, and choices of them.
 
     Args:
@@ -116,6 +118,7 @@ def curve(part: Stream, query: Query, grids: Mapping[str, Any], *, whole: bool) 
         query: The pattern, with parameters.
         grids: Values to try, by parameter.
         whole: Whether these are all events there are.
+        width: The room, in pixels.
 
     Raises:
         PatternError: The pattern has no parameter.
@@ -125,7 +128,7 @@ def curve(part: Stream, query: Query, grids: Mapping[str, Any], *, whole: bool) 
     offer = button("whole", "Count in the whole stream")
     if whole:
         said, offer = "Counted in the whole stream.", ""
-    picture = scrolling("matches by value", ck.draw(calibration).to_svg(width=700))
+    picture = scrolling("matches by value", ck.draw(calibration).to_svg(width=two_panes(width)[1]))
     names = [f"${name}" for name in query.parameters]
     rows: list[tuple[str | Cell, ...]] = [
         (
@@ -140,15 +143,17 @@ def curve(part: Stream, query: Query, grids: Mapping[str, Any], *, whole: bool) 
         )
         for place, row in enumerate(calibration.rows[:_MOST_ROWS])
     ]  # fmt: skip
-    return Shown(
-        f'<div class="bar"><span>{said}</span>{offer}</div>{picture}'
-         '<p class="soft">A value that you use is in force above.</p>'
-        + table(
-            "matches for each choice of values", ["", *names, "matches"], rows,
-            numbers=range(1, len(names) + 2),
-        ),
-        calibration,
+    listed = table(
+        "matches for each choice of values", ["", *names, "matches"], rows,
+        numbers=range(1, len(names) + 2),
     )  # fmt: skip
+    values = scrolling("values to choose from", listed)
+    return Shown(
+        f'<div class="bar"><span>{said}</span>{offer}</div><div class="panes two">'
+        '<div class="pane"><p class="soft">A value that you use is in force above.</p>'
+        f'<div class="low">{values}</div></div><div class="pane">{picture}</div></div>',
+        calibration,
+    )
 
 
 def _text(value: Any) -> str:
@@ -190,7 +195,7 @@ def maker(
     if tab == "curve":
         assert written is not None
         counted = stream if whole else sample
-        return lambda: curve(counted, written, grids, whole=whole)
+        return lambda: curve(counted, written, grids, whole=whole, width=owner.width)
     assert query is not None
     match tab:
         case "matches":
