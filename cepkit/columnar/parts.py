@@ -28,6 +28,7 @@ from cepkit.columnar.slices.cutting import (
     HEAVY_CANDIDATES,
     HEAVY_ROWS,
     HEAVY_WINDOWS,
+    MANY_SLICES,
     SLICE_ROWS,
     cut,
     looks_ahead,
@@ -135,6 +136,8 @@ def run_parts(
         threads: The most slices at the same time.
     """
     least, windows = SLICE_ROWS if plans is None else plans.least_rows(columns), None
+    if plans is None and len(columns) >= 2 * MANY_SLICES * least:
+        least *= 2
     if plans is None and query.work > HEAVY:
         least = min(least, max(HEAVY_ROWS, int(HEAVY_CANDIDATES / query.work)))
         windows = HEAVY_WINDOWS

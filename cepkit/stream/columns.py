@@ -264,6 +264,5 @@ class EventColumns:
 
     def source_rows(self, events: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
         """Return the rows of the events in `source`."""
-        if self.rows is not None:
-            return self.rows[events]
-        return events + self.first_row if self.first_row else events
+        moved = events + self.first_row if self.first_row else events
+        return moved if self.rows is None else self.rows[events]
