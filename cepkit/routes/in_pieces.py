@@ -29,7 +29,7 @@ from cepkit.columnar.results.in_pieces import matches_in_pieces
 from cepkit.columnar.results.reports import report
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
-from cepkit.columnar.slices.cutting import SLICE_ROWS, looks_ahead, slices
+from cepkit.columnar.slices.cutting import looks_ahead, rows_of_slices, slices
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.policies import Strategy
@@ -117,7 +117,8 @@ class _Slices:
 
     def __init__(self, columns: EventColumns, cut: Cut) -> None:
         self._columns, self.cut, self.nothing = columns, cut, columns.slice(0, 0)
-        self.bounds = [*slices(columns.ts, cut.window, None, least=SLICE_ROWS)]
+        least = rows_of_slices(len(columns))
+        self.bounds = [*slices(columns.ts, cut.window, None, least=least)]
 
     def __call__(self, _: int) -> Iterator[Piece]:
         ts, taken = self._columns.ts, np.empty(0, np.bool_)

@@ -14,7 +14,6 @@ from cepkit.columnar import pieces
 from cepkit.columnar.pieces import Cut, cut_of
 from cepkit.columnar.slices import cutting
 from cepkit.pattern.policies import Strategy
-from cepkit.routes import in_pieces
 from cepkit.routes.aggregates import aggregate
 from cepkit.routes.functions import functions_of
 from cepkit.routes.ways import EMITS
@@ -116,7 +115,7 @@ def test_sequences_in_slices_have_the_judges_aggregates(case: Case, data: st.Dat
         warnings.simplefilter("ignore")  # of types that never occur
         patch.setenv(VARIABLE, "4")
         whole = found(1)
-        patch.setattr(in_pieces, "SLICE_ROWS", least)
+        patch.setattr(cutting, "SLICE_ROWS", least)
         patch.setattr(cutting, "WINDOWS_PER_SLICE", 0)
         one, rows = found(1), found(several)
     assert rows_in(rows.to_arrow(), case.query) == expected(case, emit)

@@ -100,6 +100,14 @@ SLICE_ROWS, MANY_SLICES = 1 << 19, 8
 is so long that the overlap would cost too much. With fewer, Python's work for each slice would
 count, and a thread that waits for another's is woken in vain whenever that runs a short loop."""
 
+
+def rows_of_slices(events: int) -> int:
+    """Return the events of a slice of so many events in memory: of one, or of an even number."""
+    most = 2 * SLICE_ROWS if events >= 2 * MANY_SLICES * SLICE_ROWS else SLICE_ROWS
+    number = 2 * -(-events // (2 * most)) if events > most else 1
+    return max(1, -(-events // number))
+
+
 HEAVY = 16.0
 """With more candidates for each event the joins of a slice take far longer than its other work."""
 
