@@ -34,7 +34,7 @@ class _UncertainMatches(_HeldMatches):
 
     Args:
         stream: A local stream.
-        query: The query.
+        queries: The query, and what `uncertain_query` makes of it.
         plan: The plan of its wider query; None for the cheapest.
         errors: The greatest error of each clock, or of each event.
         columns: The events, with all attributes that the query reads.
@@ -44,7 +44,7 @@ class _UncertainMatches(_HeldMatches):
     def __init__(
         self,
         stream: Stream,
-        query: Query,
+        queries: tuple[Query, Query],
         plan: Any,
         errors: int | Ints,
         columns: EventColumns,
@@ -52,8 +52,10 @@ class _UncertainMatches(_HeldMatches):
     ) -> None:
         self._wide = int(np.max(errors, initial=0))
         self._errors = errors
-        super().__init__(stream, widened(query, self._wide), plan, columns=columns, **options)
-        self._stream, self.query = stream, query
+        shown, self._query = queries
+        wide = widened(self._query, self._wide)
+        super().__init__(stream, wide, plan, columns=columns, **options)
+        self._stream, self.query = stream, shown
 
     @property
     def schema(self) -> pa.Schema:
@@ -96,7 +98,7 @@ class _UncertainMatches(_HeldMatches):
 
     def _find(self) -> Iterator[Held]:
         room = Room("matches", "their certainty", INSTEAD)
-        branches = {frozenset(branch.variables): branch for branch in normal_form(self.query)}
+        branches = {frozenset(branch.variables): branch for branch in normal_form(self._query)}
         candidates = _rows_of(Matches.blocks(self), room)
         present = {}
         for branch in branches.values():
@@ -119,7 +121,7 @@ class _UncertainMatches(_HeldMatches):
 
     def _present(self, variable: str, room: Room) -> dict[frozenset[str], dict[str, Ints]]:
         """Return matches with each event that may break a NOT."""
-        wide = widened(self.query, self._wide, variable)
+        wide = widened(self._query, self._wide, variable)
         plan = choosing.plan_in_memory(wide, self._columns)
         return _rows_of(Matches(self._stream, wide, plan, columns=self._columns).blocks(), room)
 
@@ -130,7 +132,7 @@ class _UncertainMatches(_HeldMatches):
         rows: dict[str, Ints],
         present: dict[str, dict[frozenset[str], dict[str, Ints]]],
     ) -> Absent | None:
-        name = present_name(self.query, variable)
+        name = present_name(self._query, variable)
         found = present[variable].get(frozenset((*branch.variables, name)))
         if found is None:
             return None

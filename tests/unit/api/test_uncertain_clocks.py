@@ -49,6 +49,16 @@ def test_result_has_certainty_in_all_forms(tmp_path):
     assert matches.count() == 1
 
 
+def test_condition_on_the_time_of_timestamps_is_a_difference():
+    frame = pd.DataFrame(ROWS).assign(ts=lambda f: pd.to_datetime(f["ts"], unit="ms"))
+    stream = ck.events(frame, time="ts", type="type")
+    for limit, error, certainty in (("99 ms", "1 ms", "possible"), ("110 ms", "5 ms", "certain")):
+        pattern = f"PATTERN SEQ(A a, B b) WHERE b.ts <= a.ts + {limit}"
+        matches = ck.detect(stream, pattern, clock_error=error)
+        assert matches.to_pandas()["certainty"].tolist() == [certainty]
+        assert str(matches.query) == str(ck.parse(pattern))
+
+
 def test_result_of_return_has_certainty():
     matches = detected(f"{PAIR} RETURN a.x AS x")
     assert [*matches.to_pandas()] == ["x", "match_start", "match_end", "certainty"]
@@ -109,7 +119,10 @@ def test_wrong_duration_is_refused(error):
         ("PATTERN SEQ(A a, B b) AFTER MATCH SKIP PAST LAST EVENT", "AFTER MATCH SKIP"),
         ("PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", "a window in events"),
         ("PATTERN SEQ(A a, B b) WITHIN 2 calendar days", "calendar days"),
+        ("PATTERN SEQ(A a, B b) WHERE b.ts > '2024-01-01'", "reads the time"),
+        ("PATTERN SEQ(A a, B b, C c) WHERE b.ts - a.ts < c.ts - b.ts", "reads the time"),
         ("PATTERN SEQ(A a, B b) WHERE b.ts - a.ts < 5", "reads the time"),
+        ("PATTERN SEQ(A a, B b) WHERE b.ts - a.ts != 5 ms", "reads the time"),
         ("PATTERN SEQ(A a, B certainty)", "a column 'certainty'"),
         ([PAIR, PAIR], "several patterns"),
     ],
@@ -133,6 +146,10 @@ def test_order_of_arrival_and_adaptation_are_refused():
     [
         (LATE, {"b": 1, "c": 2}, "20 ms", "was more than 12 ms slow, or that of b (row 1) was"),
         (LATE, {"b": 1, "c": 2}, "8 ms", "slow and that of b (row 1) fast, by more than 12 ms"),
+        (
+            "PATTERN AND(B b, C c) WHERE b.ts - c.ts < 10 ms", {"b": 1, "c": 2}, "20 ms",
+            "was 2.001 ms slow, or that of b (row 1) was 2.001 ms fast",
+        ),
         (LATE, {"b": 1, "c": 2}, "2 ms", "12.001 ms off, and clock_error= allows 4 ms"),
         (f"{LATE} WHERE b.x > c.x", {"b": 1, "c": 2}, "20 ms", "b.x > c.x fails"),
         ("PATTERN SEQ(A a, B b)", {"a": 0, "b": 1}, "20 ms", "a certain match"),
