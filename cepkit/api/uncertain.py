@@ -23,7 +23,7 @@ from cepkit.planners import choose as choosing
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.lateness import exact_microseconds
-from cepkit.stream.schema import UNITS, Schema
+from cepkit.stream.schema import Schema
 from cepkit.stream.stream import Stream
 
 _MOST = timedelta(days=3650) // timedelta(microseconds=1)
@@ -72,9 +72,7 @@ def errors_of(
     if name not in columns.attributes:
         return exact_microseconds("clock_error", clock_error)
     column = columns.attributes[name]
-    unit: float | None = 1
-    if column.kind in ("integer", "float"):
-        unit = 1 / 1000 if schema.unit == "ns" else UNITS.get(schema.unit or "")
+    unit = schema.microseconds if column.kind in ("integer", "float") else 1
     if unit is None or column.kind not in ("integer", "float", "duration"):
         raise StreamError(
             f"clock_error='{name}', a column of the kind {column.kind}",

@@ -69,6 +69,33 @@ class _UncertainMatches(_HeldMatches):
         possible = sum(each.block.size for each in found) - certain
         return pd.Series({"certain": certain, "possible": possible}, name="matches")
 
+    def timeline(self, n: int = 50) -> pd.DataFrame:
+        """Return the events of some `n` matches, one row for each event.
+
+        Args:
+            n: The most matches.
+
+        Returns:
+            The columns of `Matches.timeline`, `clock_error` (a number if `ts` is one, else a
+            duration) and `certainty`.
+        """
+        tidy = super().timeline(n)
+        errors = {v: np.zeros(0, np.int64) for v in self.variables}
+        certain = np.zeros(0, np.bool_)
+        for each in self._all():
+            assert each.certain is not None
+            certain = np.append(certain, each.certain[: n - len(certain)])
+            for v, known in errors.items():
+                events = each.rows.get(v, np.zeros(each.block.size, np.int64))
+                errors[v] = np.append(known, self._error_of(events)[: n - len(known)])
+        at = tidy["match"].to_numpy() - 1
+        own = [errors[v][match] for v, match in zip(tidy["variable"], at, strict=True)]
+        off = np.array(own, np.int64)
+        unit = self._stream.schema.microseconds
+        tidy["clock_error"] = pd.to_timedelta(off, unit="us") if unit is None else off / unit
+        tidy[CERTAINTY] = np.where(certain[at], "certain", "possible")
+        return tidy
+
     def _batches(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
         writer, schema = self.writer(), self.schema
         for each, bound, begin in self._parts(writer, most):

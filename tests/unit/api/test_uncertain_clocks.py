@@ -59,6 +59,28 @@ def test_condition_on_the_time_of_timestamps_is_a_difference():
         assert str(matches.query) == str(ck.parse(pattern))
 
 
+def test_timeline_has_the_errors_of_clocks_and_the_certainty():
+    tidy = ck.detect(STREAM, "PATTERN AND(B b, C c) WITHIN 20 ms", clock_error="off").timeline()
+    assert tidy["clock_error"].tolist() == [15.0, 15.0]  # in the unit of the times
+    assert tidy["certainty"].tolist() == ["possible", "possible"]
+    frame = pd.DataFrame(ROWS).assign(ts=lambda f: pd.to_datetime(f["ts"], unit="ms"))
+    timed = ck.detect(ck.events(frame, time="ts", type="type"), PAIR, clock_error="3 ms")
+    assert timed.timeline()["clock_error"].tolist() == [pd.Timedelta(3, "ms")] * 2
+
+
+def test_figure_shows_errors_as_bars_and_tells_certain_from_possible():
+    rows = [*ROWS, {"ts": 300, "type": "A"}, {"ts": 320, "type": "B"}]
+    stream = ck.events(rows, time="ts", type="type", unit="ms")
+    chart = ck.draw(ck.detect(stream, PAIR, clock_error="7 ms"))
+    assert [*chart.layout.yaxis.ticktext] == ["1 · possible", "2 · certain"]
+    lines = {line.name: line for line in chart.data if line.mode == "lines"}
+    assert (lines["certain"].line.dash, [*lines["certain"].x]) == ("solid", [300, 320])
+    assert (lines["possible"].line.dash, [*lines["possible"].x]) == ("dot", [0, 100])
+    ends = {x for x in lines[None].x if x is not None}
+    assert ends == {-7, 7, 93, 107, 293, 307, 313, 327}
+    assert "± 7" in chart.data[-1].hovertext[0]
+
+
 def test_result_of_return_has_certainty():
     matches = detected(f"{PAIR} RETURN a.x AS x")
     assert [*matches.to_pandas()] == ["x", "match_start", "match_end", "certainty"]
