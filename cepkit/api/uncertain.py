@@ -46,7 +46,7 @@ def detect_uncertain(
             hint="leave ties='arrival' out of events(...)",
         )
     own = column_of(clock_error, stream)
-    stream = at_hand(stream, (query,), own, where="driver")
+    stream = at_hand(stream, (query,), own, option="clock_error=")
     columns = stream.columns({*attributes_read(query), *query.computed_from, *own})
     errors = errors_of(clock_error, columns, schema)
     wide = widened(query, int(np.max(errors, initial=0)))
