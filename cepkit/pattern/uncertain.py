@@ -48,7 +48,6 @@ from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.printer import expression_text, structure_text
 from cepkit.pattern.query import Query
-from cepkit.pattern.rewrite import renamed
 
 CERTAINTY = "certainty"
 """The column that says whether a match is certain."""
@@ -234,48 +233,32 @@ def _problem(node: Structure) -> tuple[str, str]:
             return "", ""
 
 
-def widened(query: Query, error: int, present: str | None = None) -> Query:
+def widened(query: Query, error: int, *, breaking: bool = False) -> Query:
     """Return a query with all possible matches, and perhaps others, in any order.
-
-    An event breaks its NOT if it surely lies in its place.
 
     Args:
         query: From `uncertain_query`.
         error: The greatest error of a clock in microseconds.
-        present: A negated variable. Its matches also bind, as `present_name`, each event that may
-            lie in the place of that NOT.
+        breaking: Whether all events that may lie in the place of a NOT break it; else only those
+            that surely do.
     """
     branches = normal_form(query)
-    absent = frozenset(event.variable for branch in branches for event in branch.negated)
+    absent = absent_in(query.written)
     window = query.window.most if query.window is not None else None
     where = [c for c in conjuncts(query.where) if _difference_of(c) is None]
-    copies = {} if present is None else {present: present_name(query, present)}
-    where += [renamed(c, copies) for c in where if {*copies} & variables_of(c)]
     for one in dict.fromkeys(one for branch in branches for one in differences_of(branch)):
-        of_absent = one.about & absent
-        if not of_absent and one.most == window:
-            continue  # the window of the query
-        where.append(_condition(one, -2 * error if of_absent else 2 * error))
-        if present in one.about and one.most != window:
-            where.append(renamed(_condition(one, 2 * error), copies))
+        if one.about & absent:
+            where.append(_condition(one, 2 * error if breaking else -2 * error))
+        elif one.most != window:  # else it is the window of the query
+            where.append(_condition(one, 2 * error))
     return replace(
         query,
-        structure=_unordered(query.written, copies),
+        structure=_unordered(query.written),
         where=_all_of(where),
         window=None if window is None else TimeWindow(window + 2 * error),
         bounds=(),
-        returned=query.returned if present is None else (),
         text=None,
     )
-
-
-def present_name(query: Query, variable: str) -> str:
-    """Return a name, used by no other variable, for an event in the place of a NOT."""
-    used = {event.variable for event in events_of(query.written)}
-    name = f"present {variable}"
-    while name in used:
-        name += "'"
-    return name
 
 
 def _condition(one: Difference, margin: int) -> Expression:
@@ -283,16 +266,14 @@ def _condition(one: Difference, margin: int) -> Expression:
     return Comparison("<=", gap, Literal(timedelta(microseconds=one.most + margin)))
 
 
-def _unordered(structure: Structure, copies: dict[str, str]) -> Structure:
-    """Return a structure with AND for SEQ, and with the copies of absent events beside these."""
+def _unordered(structure: Structure) -> Structure:
+    """Return a structure with AND for SEQ."""
     match structure:
         case Seq(items) | And(items):
-            return And(tuple(_unordered(item, copies) for item in items))
+            return And(tuple(map(_unordered, items)))
         case Or(items):
-            return replace(structure, items=tuple(_unordered(item, copies) for item in items))
+            return replace(structure, items=tuple(map(_unordered, items)))
         case Opt(item):
-            return replace(structure, item=_unordered(item, copies))
-        case Not(Event(variable) as event) if variable in copies:
-            return And((structure, replace(event, variable=copies[variable])))
+            return replace(structure, item=_unordered(item))
         case _:
             return structure

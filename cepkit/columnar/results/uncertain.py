@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,8 +20,9 @@ from cepkit.lazy import pd
 from cepkit.memory import Room
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
-from cepkit.pattern.uncertain import CERTAINTY, differences_of, present_name, widened
-from cepkit.planners import choose as choosing
+from cepkit.pattern.uncertain import CERTAINTY, Difference, differences_of, widened
+from cepkit.statistics.measuring.walks import Breaking, members_of
+from cepkit.statistics.slice_events import Events
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
 
@@ -125,58 +126,44 @@ class _UncertainMatches(_HeldMatches):
 
     def _find(self) -> Iterator[Held]:
         room = Room("matches", "their certainty", INSTEAD)
-        branches = {frozenset(branch.variables): branch for branch in normal_form(self._query)}
         candidates = _rows_of(Matches.blocks(self), room)
-        present = {}
-        for branch in branches.values():
-            for event in branch.negated:
-                if event.variable not in present:
-                    present[event.variable] = self._present(event.variable, room)
+        branches = _by_variables(self._query)
+        breaking = _by_variables(widened(self._query, self._wide, breaking=True))
+        events = Events(self._columns, self._query.partition_by)
         for place, program in enumerate(self._programs):
-            branch = branches[frozenset(program.variables)]
-            rows = candidates.get(frozenset(program.variables))
+            names = frozenset(program.variables)
+            rows = candidates.get(names)
             if rows is None:
                 continue
-            demands = differences_of(branch)
-            absent = [self._absent(branch, v.variable, rows, present) for v in branch.negated]
-            own = [one for one in demands if one.about <= {*branch.variables}]
-            possible, certain = certainty(
-                self._box(rows), own, [each for each in absent if each is not None]
-            )
-            kept = {v: events[possible] for v, events in rows.items()}
+            demands, wide = differences_of(branches[names]), breaking[names]
+            members = members_of(events, wide) if wide.negated else {}
+            absent = []
+            for event in wide.negated:
+                found = Breaking(events, wide, event.variable, members).pairs(rows)
+                own = [one for one in demands if event.variable in one.about]
+                absent.append(self._absent(event.variable, rows, found, own, room))
+            own = [one for one in demands if one.about <= names]
+            possible, certain = certainty(self._box(rows), own, absent)
+            kept = {v: each[possible] for v, each in rows.items()}
             yield Held(place, kept, certain[possible])
-
-    def _present(self, variable: str, room: Room) -> dict[frozenset[str], dict[str, Ints]]:
-        """Return matches with each event that may break a NOT."""
-        wide = widened(self._query, self._wide, variable)
-        plan = choosing.plan_in_memory(wide, self._columns)
-        return _rows_of(Matches(self._stream, wide, plan, columns=self._columns).blocks(), room)
 
     def _absent(
         self,
-        branch: Branch,
         variable: str,
         rows: dict[str, Ints],
-        present: dict[str, dict[frozenset[str], dict[str, Ints]]],
-    ) -> Absent | None:
-        name = present_name(self._query, variable)
-        found = present[variable].get(frozenset((*branch.variables, name)))
-        if found is None:
-            return None
-        names = tuple(rows)
-        matches = np.stack([rows[v] for v in names], axis=1)
-        broken = np.stack([found[v] for v in names], axis=1)
-        _, numbers = np.unique(np.concatenate((matches, broken)), axis=0, return_inverse=True)
-        numbers = numbers.reshape(-1)
-        own = np.full(numbers.max() + 1, -1)
-        own[numbers[: len(matches)]] = np.arange(len(matches))
-        own = own[numbers[len(matches) :]]
-        # An event that surely breaks the NOT is in none of the matches, but in some of these, where
-        # it is one of the match's own.
-        there = own >= 0
-        box = self._box({**{v: found[v][there] for v in names}, variable: found[name][there]})
-        demands = [one for one in differences_of(branch) if variable in one.about]
-        return Absent(variable, own[there], box, demands)
+        found: Iterator[tuple[Ints, Ints]],
+        demands: Sequence[Difference],
+        room: Room,
+    ) -> Absent:
+        """Return the events that may break a NOT."""
+        matches, events = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        for owners, new in found:
+            room.take(len(new), len(new) * _BYTES * (1 + len(rows)))
+            matches.append(owners)
+            events.append(new)
+        owners, new = np.concatenate(matches), np.concatenate(events)
+        box = self._box({**{v: each[owners] for v, each in rows.items()}, variable: new})
+        return Absent(variable, owners, box, demands)
 
     def _box(self, rows: dict[str, Ints]) -> Box:
         times = {v: self._columns.ts[events] for v, events in rows.items()}
@@ -185,6 +172,10 @@ class _UncertainMatches(_HeldMatches):
     def _error_of(self, events: Ints) -> Ints:
         errors = self._errors
         return np.full(len(events), errors) if isinstance(errors, int) else errors[events]
+
+
+def _by_variables(query: Query) -> dict[frozenset[str], Branch]:
+    return {frozenset(branch.variables): branch for branch in normal_form(query)}
 
 
 def _rows_of(

@@ -110,11 +110,11 @@ def timeline(
     at = seconds - first if apart else seconds
     begin, span = float(at.min()) if len(tidy) else 0.0, longest if apart else shown_time
     numbers = {variable: i for i, variable in enumerate(variables)}
-    errors = tidy.get("clock_error", pd.Series(0.0, tidy.index))
-    errors = errors if numeric or "clock_error" not in tidy else errors.dt.total_seconds()
+    errors: Any = tidy.get("clock_error")
+    off = 0.0 if errors is None else errors if numeric else errors.dt.total_seconds()
     marks: list[EventMark] = []
     starts: list[str] = []
-    for row, (_, events) in enumerate(tidy.assign(at=at, off=errors).groupby("match", sort=True)):
+    for row, (_, events) in enumerate(tidy.assign(at=at, off=off).groupby("match", sort=True)):
         ends: list[float] = []
         starts.append(moment_text(events["ts"].iloc[0]))
         for _, event in events.iterrows():
