@@ -111,10 +111,10 @@ def timeline(
     begin, span = float(at.min()) if len(tidy) else 0.0, longest if apart else shown_time
     numbers = {variable: i for i, variable in enumerate(variables)}
     errors: Any = tidy.get("clock_error")
-    off = 0.0 if errors is None else errors if numeric else errors.dt.total_seconds()
+    gaps = 0.0 if errors is None else errors if numeric else errors.dt.total_seconds()
     marks: list[EventMark] = []
     starts: list[str] = []
-    for row, (_, events) in enumerate(tidy.assign(at=at, off=off).groupby("match", sort=True)):
+    for row, (_, events) in enumerate(tidy.assign(at=at, off=gaps).groupby("match", sort=True)):
         ends: list[float] = []
         starts.append(moment_text(events["ts"].iloc[0]))
         for _, event in events.iterrows():
