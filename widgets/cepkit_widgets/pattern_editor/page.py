@@ -119,7 +119,7 @@ def _text(outlook: EditorOutlook) -> str:
     more = ", …" if len(outlook.columns) > _MOST_COLUMNS else ""
     keys = (
         f'<p class="soft">Columns: {html_text(names)}{more}. '
-        "Ctrl+Space: words that may stand here</p>"
+        "Ctrl+Space: suggestions</p>"
     )
     if reading.query is not None and reading.written is not None and reading.written.parameters:
         force = ", ".join(f"${n} = {_value(outlook.values[n])}" for n in reading.written.parameters)
