@@ -34,7 +34,6 @@ from cepkit.pattern.nodes import (
     Next,
     Not,
     Opt,
-    Or,
     Seq,
     Structure,
     events_of,
@@ -45,6 +44,7 @@ from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.printer import expression_text, structure_text
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import renamed
+from cepkit.pattern.trees import mapped
 
 CERTAINTY = "certainty"
 """The column that says whether a match is certain."""
@@ -203,11 +203,7 @@ def _unordered(structure: Structure, copies: dict[str, str]) -> Structure:
     match structure:
         case Seq(items) | And(items):
             return And(tuple(_unordered(item, copies) for item in items))
-        case Or(items):
-            return replace(structure, items=tuple(_unordered(item, copies) for item in items))
-        case Opt(item):
-            return replace(structure, item=_unordered(item, copies))
         case Not(Event(variable) as event) if variable in copies:
             return And((structure, replace(event, variable=copies[variable])))
         case _:
-            return structure
+            return mapped(structure, lambda item: _unordered(item, copies))
