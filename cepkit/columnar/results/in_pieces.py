@@ -164,7 +164,8 @@ class _MatchesInPieces(Matches):
                         piece.columns, piece.owned, limited=limited, taken=piece.taken
                     )
                 elif counting:
-                    blocks = detector.count(piece.columns, piece.owned)
+                    blocks = iter(())
+                    sizes.extend(some for _, some in detector.count(piece.columns, piece.owned))
                 else:
                     blocks = detector.matches(piece.columns, piece.owned, limited=limited)
                 for branch, block in blocks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from pathlib import Path
 from typing import TypeVar
 
@@ -217,8 +218,8 @@ class Matches(Rows):
             if self.limit is not None and not self._repeated:
                 number = 0
                 with self._watched("counting matches"):
-                    for _, block in self._made(sized, limited=True):
-                        number += block.size
+                    for _, some in self._made(sized, limited=True):
+                        number += some
                         if number >= self.limit:
                             return self.limit
             else:
@@ -311,7 +312,7 @@ class Matches(Rows):
         """Run over the whole stream just for the counters."""
         detector = self._detector()
         with self._watched("counting matches"):
-            self._number = sum(block.size for _, block in detector.count(self._columns))
+            self._number = sum(map(itemgetter(1), detector.count(self._columns)))
         self._work = self._done(detector)
 
     def _made(self, make: Make[T], *, limited: bool) -> Iterator[tuple[Program, T]]:

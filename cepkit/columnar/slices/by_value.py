@@ -100,7 +100,7 @@ def value_order(
 
 
 def value_ranges(
-    band: tuple[Floats, Floats, Floats],
+    band: tuple[Floats, ...],
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Return where the values from the least to the greatest of each partial match lie.
 
