@@ -7,8 +7,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from cepkit.api.arguments import Pattern, at_hand, detectable, measured, order_matters
-from cepkit.api.checks import are_several
+from cepkit.api.arguments import Pattern, are_several, at_hand, detectable, measured, order_matters
 from cepkit.api.spark_options import SparkOptions, options_for
 from cepkit.arguments import typed
 from cepkit.columnar.pieces import plan_of_parts

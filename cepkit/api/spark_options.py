@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal
 
-from cepkit.api.checks import check_name
+from cepkit.api.arguments import check_name
 from cepkit.arguments import typed
 from cepkit.errors import ArgumentError, StreamError, shown
 

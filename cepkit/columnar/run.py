@@ -22,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import AnyStep, GroupStep
-from cepkit.columnar.join.owners import Owners
 from cepkit.columnar.join.step import BUFFER, Ints, Join, Partials
 from cepkit.columnar.kernels.loops import take
 from cepkit.columnar.kleene.conditions import is_late
@@ -30,7 +29,7 @@ from cepkit.columnar.kleene.limits import SetChoice, Tries
 from cepkit.columnar.kleene.sets import Offers, Sets
 from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Block, PairBlock
-from cepkit.columnar.slices.bound import BoundAbsence, BoundStep, Subtree
+from cepkit.columnar.slices.bound import BoundAbsence, BoundStep, Owners, Subtree
 from cepkit.columnar.slices.candidates import Candidates
 from cepkit.columnar.slices.counters import StepCounters
 

@@ -214,9 +214,12 @@ def size_worth(seconds: float, queries: int = 1) -> int | None:
 
 def seconds_expected(plan: Plan) -> float | None:
     """Return about how long one core will run a plan; None without expected numbers."""
-    if (forecast := plan.forecast) is None:
+    if plan.statistics is None or not plan.expected:
         return None
-    return _PER_CANDIDATE * (forecast.candidates + PER_PARTIAL_MATCH * forecast.partial_matches)
+    steps = [step for branch in plan.expected for step in branch]
+    candidates = math.fsum(step.candidates for step in steps)
+    partial_matches = math.fsum(step.partial_matches for step in steps)
+    return _PER_CANDIDATE * (candidates + PER_PARTIAL_MATCH * partial_matches)
 
 
 def is_quick(plan: Plan) -> bool:

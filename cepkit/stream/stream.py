@@ -21,11 +21,10 @@ from cepkit.stream.reading import readers, several, sources
 from cepkit.stream.reading.arrival import check_arrival
 from cepkit.stream.reading.column_cache import ColumnCache, load, parts_if_large
 from cepkit.stream.reading.file_parts import FileParts
-from cepkit.stream.reading.ingest import is_readable
+from cepkit.stream.reading.ingest import check_type, is_readable
 from cepkit.stream.reading.pandas_columns import from_pandas
 from cepkit.stream.reading.sources import is_pandas, is_spark
-from cepkit.stream.reading.texts import check_type
-from cepkit.stream.reading.time_range import check_range, moment, spark_condition
+from cepkit.stream.reading.time_range import in_range, spark_condition
 from cepkit.stream.reading.times import microseconds
 from cepkit.stream.reading.written import Written
 from cepkit.stream.schema import Schema, Ties
@@ -352,14 +351,12 @@ def events(
     carried = None if columns is None else tuple(columns)
     written = Written(time, unit, sep, decimal, encoding, time_format)
     time, unit = written.time_column, written.time_unit
-    tables = several.tables_of(source)
+    tables = sources.tables_of(source)
     named = tables is not None and isinstance(source, Mapping)
     types = type or several.TYPE if named else type
     schema = Schema(time, types, unit, timezone, carried, arrival, ties)
-    schema = replace(
-        schema, since=moment("since", since, schema), until=moment("until", until, schema)
-    )
-    check_range(schema)
+    if since is not None or until is not None:
+        schema = in_range(schema, since, until)
     if tables is None:
         source = sources.accepted(source, written)
     else:

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from cepkit.columnar.compile.demands import Demands
 from cepkit.columnar.compile.kleene import Repeated, core_of, repeated_of, with_ends
-from cepkit.columnar.compile.links import ends_of, is_link, names_of, parts_of
 from cepkit.columnar.compile.program import (
     Absence,
     AnyStep,
@@ -20,7 +19,7 @@ from cepkit.columnar.compile.program import (
     Program,
     Step,
 )
-from cepkit.columnar.compile.steps import Steps
+from cepkit.columnar.compile.steps import Steps, ends_of, is_link, names_of, parts_of
 from cepkit.pattern.conditions import (
     NUMBER,
     NUMBER_BEFORE,

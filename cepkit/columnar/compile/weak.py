@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from cepkit.columnar.compile.branch import compile_branch
 from cepkit.columnar.compile.forest import WeakStart
-from cepkit.columnar.compile.links import ends_of, is_link
 from cepkit.columnar.compile.program import Program
+from cepkit.columnar.compile.steps import ends_of, is_link
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.nodes import OrderPlan
 from cepkit.sharing.late import Late, weaker_branch

@@ -24,16 +24,14 @@ from cepkit.columnar.join.generated import (
     generate,
     join_of,
 )
-from cepkit.columnar.join.owners import Owners
 from cepkit.columnar.kernels.loops import cut, searched_bounds, take
-from cepkit.columnar.slices.bands import band_limits
-from cepkit.columnar.slices.bound import BoundBand, BoundStep, KeySearch, Table
-from cepkit.columnar.slices.by_value import value_ranges
+from cepkit.columnar.slices.bands import band_limits, value_ranges
+from cepkit.columnar.slices.bound import BoundBand, BoundStep, KeySearch, Owners, Table
 from cepkit.columnar.slices.candidates import Candidates, SubtreeCandidates
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth, value
-from cepkit.pattern.evaluation.floats import as_floats
+from cepkit.pattern.evaluation.kinds import as_floats
 from cepkit.stream.columns import Column
 from cepkit.threads import end_if_stopped
 

@@ -127,7 +127,7 @@ class _MatchesInPieces(Matches):
         return name in self._lacking
 
     def _count_all(self) -> None:
-        with self._watched("counting matches"):
+        with self._working("counting matches"):
             sizes = self._found(self._to_count, _nothing, limited=False, counting=True)
             for _ in sizes:
                 pass

@@ -168,7 +168,7 @@ class Matches(Rows):
             return super()._frame(most, nested=True)
         flat = flat_columns(self._rows, self._columns.schema.names)
         room = self._room("a DataFrame", most)
-        with self._watched("finding matches"):
+        with self._working("finding matches"):
             writer = Writer(self._columns, flat)
             return gathered(writer, self._bound(writer, most), room, self.may_lack())
 
@@ -217,7 +217,7 @@ class Matches(Rows):
         if self._number is None:
             if self.limit is not None and not self._repeated:
                 number = 0
-                with self._watched("counting matches"):
+                with self._working("counting matches"):
                     for _, some in self._made(sized, limited=True):
                         number += some
                         if number >= self.limit:
@@ -311,7 +311,7 @@ class Matches(Rows):
     def _count_all(self) -> None:
         """Run over the whole stream just for the counters."""
         detector = self._detector()
-        with self._watched("counting matches"):
+        with self._working("counting matches"):
             self._number = sum(map(itemgetter(1), detector.count(self._columns)))
         self._work = self._done(detector)
 

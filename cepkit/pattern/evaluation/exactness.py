@@ -17,7 +17,6 @@ import numpy.typing as npt
 from cepkit.pattern import conditions as c
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.columns import Read, value
-from cepkit.pattern.evaluation.floats import as_floats
 from cepkit.pattern.evaluation.functions.contract import (
     OnArrays,
     OnInstants,
@@ -28,7 +27,7 @@ from cepkit.pattern.evaluation.functions.contract import (
 )
 from cepkit.pattern.evaluation.functions.registered import function_of
 from cepkit.pattern.evaluation.kind_checks import kind_of
-from cepkit.pattern.evaluation.kinds import WHOLE, ValueKind
+from cepkit.pattern.evaluation.kinds import WHOLE, ValueKind, as_floats
 from cepkit.pattern.moments import since_1970
 from cepkit.stream.columns import Column
 
