@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
 from typing import TypeVar
@@ -85,9 +86,7 @@ class Matches(Rows):
         self.sets = sets
         self._slice_rows = slice_rows
         self._file = stream.source if isinstance(stream.source, Path) else None
-        self._time, self._type = stream.schema.time, stream.schema.type
-        self._rows = MatchColumns.of(query, stream.schema)
-        self.variables, self._repeated = self._rows.variables, self._rows.repeated
+        self._schema = stream.schema
         self._compiled = compile_query(query, plan, sets)
         self._programs = self._compiled.programs
         read = {*self._compiled.attributes, *query.computed_from, *attributes}
@@ -101,6 +100,20 @@ class Matches(Rows):
         self._last: Detector | None = None
         if columns is None:
             report(self._columns, query)
+
+    @cached_property
+    def _rows(self) -> MatchColumns:
+        """The columns of the matches."""
+        return MatchColumns.of(self.query, self._schema)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables of the query, in the order of the pattern."""
+        return self._rows.variables
+
+    @property
+    def _repeated(self) -> frozenset[str]:
+        return self._rows.repeated
 
     @property
     def schema(self) -> pa.Schema:
@@ -257,7 +270,7 @@ class Matches(Rows):
         room.copies = 3  # besides the frame, the table and its rows need memory
         writer = Writer(self._columns, self._rows.of_events)
         frame = frame_of(self._written(writer, n), writer.schema, room, nested=True)
-        return shown.timeline(frame, self.variables, self._time, self._type)
+        return shown.timeline(frame, self.variables, self._schema.time, self._schema.type)
 
     @typed
     def explain(self, *, anew: bool = False) -> Explanation | AdaptedExplanation:
@@ -365,10 +378,10 @@ class Matches(Rows):
         read = sorted({name for program in self._programs for name in program.columns})
         # Conditions may read columns that are not in the output.
         carried = [name for name in read if name in self._columns.source.column_names]
-        roles = (self._time,) if self._type is None else (self._time, self._type)
-        attributes = tuple(dict.fromkeys((*roles, *carried)))
+        roles = (self._schema.time, self._schema.type)
+        attributes = dict.fromkeys(name for name in (*roles, *carried) if name is not None)
         frame = self.head(_SHOWN, nested=True)
-        return shown.FirstMatches.of_events(frame, self.variables, attributes)
+        return shown.FirstMatches.of_events(frame, self.variables, tuple(attributes))
 
     def _title(self, shown_rows: int) -> str:
         order = "; ".join(map(str, self.plan.branches))
