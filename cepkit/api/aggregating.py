@@ -19,9 +19,8 @@ from cepkit.api.arguments import (
     order_matters,
 )
 from cepkit.api.detecting import detect
-from cepkit.api.spark_options import SparkOptions, options_for
+from cepkit.api.spark_options import SparkOptions, options_for, taking_old_arguments
 from cepkit.arguments import typed
-from cepkit.deprecated import taking_old_arguments
 from cepkit.errors import StreamError, UnsupportedError
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import ALONE, check_share, queries_of

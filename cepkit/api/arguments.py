@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -33,24 +33,24 @@ def checked(stream: Stream, pattern: Pattern) -> Query:
         StreamError: The stream is none.
         PatternError: The pattern is none, or reads a column that the stream does not have.
     """
-    check_stream(stream, beside=pattern)
-    query = as_query(pattern)
-    query.check_reads(stream)
-    return at_clock(query, stream.schema.clock)
+    return _checked(stream, pattern, Query.check_reads)
 
 
 def detectable(stream: Stream, pattern: Pattern) -> Query:
-    """Return the query of a pattern, which must not ask for aggregates.
+    """Return the query of a pattern, which must not ask for aggregates; see `checked`.
 
     Raises:
-        StreamError: The stream is none.
-        PatternError: The pattern is none, or reads a column that the stream does not have.
         UnsupportedError: It asks for aggregates.
     """
+    return _checked(stream, pattern, Query.check_detectable)
+
+
+def _checked(stream: Stream, pattern: Pattern, check: Callable[[Query, Stream], None]) -> Query:
     check_stream(stream, beside=pattern)
     query = as_query(pattern)
-    query.check_detectable(stream)
-    return at_clock(query, stream.schema.clock)
+    check(query, stream)
+    zone = stream.schema.clock
+    return query if zone is None else at_clock(query, zone)
 
 
 def statistics_given(statistics: Statistics, query: Query) -> Statistics:

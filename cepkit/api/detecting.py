@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cepkit.api.arguments import Pattern, are_several, at_hand, detectable, measured, order_matters
-from cepkit.api.spark_options import SparkOptions, options_for
+from cepkit.api.spark_options import SparkOptions, options_for, taking_old_arguments
 from cepkit.arguments import typed
 from cepkit.columnar.pieces import plan_of_parts
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.reports import report
-from cepkit.deprecated import taking_old_arguments
 from cepkit.errors import StatisticsError, StreamError, UnsupportedError
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import ALONE, check_share, queries_of

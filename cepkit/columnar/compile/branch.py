@@ -49,6 +49,8 @@ class Absences:
 
     def of(self, branch: Branch) -> tuple[Absence, ...]:
         """Return the negated variables of `branch`, in the order in which they can be checked."""
+        if not branch.negated:
+            return ()
         core = core_of(branch, tuple(self._steps.repeated.values()), ())
         absences = []
         for events in branch.absences:
@@ -302,8 +304,10 @@ def compile_branch(
     conditions = [*demands.conditions, *(c for one in (branch, *same) for c in one.conditions)]
     if not isinstance(plan, OrderPlan | TreePlan):
         plan = OrderPlan(tuple(plan))
-    begun = sets_begun(branch, plan)
-    repeated = repeated_of(branch, demands, same, parts_of(conditions), begun)
+    begun, repeated = frozenset[str](), tuple[Repeated, ...]()
+    if branch.repeated:
+        begun = sets_begun(branch, plan)
+        repeated = repeated_of(branch, demands, same, parts_of(conditions), begun)
     compiler = Steps(branch, demands, plan, same, repeated, begun)
     steps = compiler.steps(compiler.units)
     listings = {r.variable: compiler.listing(r) for r in repeated}

@@ -32,7 +32,7 @@ class CompiledQuery:
     Attributes:
         branches: The normal form of the query.
         programs: One for each branch.
-        forest: The first steps that several programs have in common.
+        forest: The first steps that programs have in common; empty for a single program.
         in_turn: Whether an event takes part in one match at most (skip-till-next-match).
         sets: Which sets of Kleene variables make matches.
         trees: The subtrees that programs have in common.

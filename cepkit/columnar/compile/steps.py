@@ -76,8 +76,11 @@ class Steps:
     ) -> None:
         self.demands = demands
         self.repeated = {r.variable: r for r in repeated}
-        parts = deal(parts_of(demands.conditions), repeated)
-        self.core = core_of(branch, repeated, parts.single)
+        conditions = parts_of(demands.conditions)
+        self.core, parts = branch, Parts(tuple(conditions), (), ())
+        if repeated:
+            parts = deal(conditions, repeated)
+            self.core = core_of(branch, repeated, parts.single)
         # The other ends of sets come after all single events.
         order = [v for v in plan.variables if v in self.repeated]
         firsts = {v: self.repeated[v].end("first") for v in begun}
