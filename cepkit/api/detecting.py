@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from cepkit.api.arguments import Pattern, are_several, at_hand, detectable, measured, order_matters
 from cepkit.api.spark_options import SparkOptions, options_for, taking_old_arguments
 from cepkit.arguments import typed
-from cepkit.columnar.pieces import plan_of_parts
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.reports import report
 from cepkit.errors import StatisticsError, StreamError, UnsupportedError
@@ -257,7 +256,11 @@ def _detect_recorded(
     columns = None
     if plan is None and order_matters(query):
         if part.place == "local":
-            planned = plan_of_parts(part, query) if adapt == "static" else None
+            planned = None
+            if adapt == "static" and isinstance(part.source, Path):
+                from cepkit.columnar.pieces import plan_of_parts
+
+                planned = plan_of_parts(part, query)
             if planned is None:
                 columns = part.columns({*attributes_read(query), *query.computed_from})
                 planned = choosing.plan_in_memory(query, columns)

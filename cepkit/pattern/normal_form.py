@@ -212,7 +212,7 @@ def _branches(query: Query) -> tuple[Branch, ...]:
     # By one variable each: an OR of many patterns has many branches and many conditions.
     conditions: dict[str | None, list[tuple[int, Expression, frozenset[str]]]] = {}
     # A choice has a group if it has its first repetition.
-    once = in_first(query.groups)
+    once = in_first(query.groups) if query.groups else {}
     for number, condition in enumerate(conjuncts(query.where)):
         variables = frozenset(once.get(v, v) for v in variables_of(condition))
         first = min(variables, default=None)

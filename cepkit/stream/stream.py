@@ -362,18 +362,9 @@ def events(
     else:
         source = several.together(tables, written, types if named else None)
     streaming = is_spark(source) and bool(getattr(source, "isStreaming", False))
-    lateness_limits = check_lateness(streaming, lateness, max_ahead)
-    if streaming and schema.by_arrival and arrival is None:
-        raise UnsupportedError(
-            "ties='arrival' with a streaming DataFrame and no arrival column: Spark reads events of"
-            " one time in no certain order",
-            hint="events(..., arrival=column) says in which order they came",
-        )
-    if streaming and schema.has_range:
-        raise UnsupportedError(
-            "since= or until= with a streaming DataFrame: its matches are found as time goes on",
-            hint="filter the DataFrame by its time column before events(...)",
-        )
+    limits = None
+    if streaming or lateness is not None or max_ahead is not None:
+        limits = check_lateness(streaming, lateness, max_ahead, schema)
     names = sources.column_names(source)
     _hint_at_index(source, schema, names)
     schema.check(names)
@@ -395,7 +386,7 @@ def events(
         check_arrival(beginning.column(arrival).type, arrival)
     if is_spark(source) and schema.has_range:
         source = source.where(spark_condition(beginning.column(time).type, time, schema))
-    return Stream(source, schema, names, lateness_limits)
+    return Stream(source, schema, names, limits)
 
 
 def check_stream(stream: object, *, beside: object = None) -> None:

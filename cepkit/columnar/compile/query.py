@@ -106,7 +106,7 @@ def compile_query(
     weak: tuple[WeakStart | None, ...] = ()
     if any(each is not None for each in late):
         # Only shared plans need this, and importing their package takes long.
-        from cepkit.columnar.compile.weak import weak_start
+        from cepkit.columnar.compile.forest import weak_start
 
         weak = tuple(
             None if each is None else weak_start(branch, program, each)

@@ -35,7 +35,6 @@ from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
-from cepkit.planners import choose as choosing
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
 from cepkit.stream.warnings import warn_of_long_count
@@ -242,7 +241,7 @@ class Matches(Rows):
         return self._number if self.limit is None else min(self._number, self.limit)
 
     def _warn_of_long_count(self) -> None:
-        seconds = choosing.seconds_expected(self.plan) or 0.0
+        seconds = self.plan.seconds or 0.0
         # Of sets and of chosen matches there is no estimate.
         if seconds > _LONG and not self._repeated and self.query.after_match is None:
             warn_of_long_count(seconds, self.query)

@@ -21,7 +21,8 @@ from cepkit.columnar.slices.candidates import Candidates, SubtreeCandidates, rea
 from cepkit.pattern import conditions as c
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.columns import value
-from cepkit.pattern.evaluation.exactness import as_exact_floats, stays_exact
+from cepkit.pattern.evaluation.exactness import stays_exact
+from cepkit.pattern.evaluation.kinds import as_exact_floats
 from cepkit.pattern.evaluation.operations import common_codes
 from cepkit.pattern.rewrite import MIRRORED
 from cepkit.stream.columns import Column

@@ -189,3 +189,31 @@ def rounded(microseconds: npt.NDArray[np.float64]) -> Column:
         np.where(out_of_range, MISSING_INTEGER, whole),
         has_missing=bool(out_of_range.any()),
     )
+
+
+EXACT = 2.0**53
+"""Floats hold every integer below it; at it they stop: 2^53 + 1 is rounded to 2^53."""
+
+
+def as_exact_floats(column: Column) -> npt.NDArray[np.float64] | None:
+    """Return the numbers of `column`, or codes of texts, as floats; None if that changes one.
+
+    Missing values are NaN.
+    """
+    if column.kind == "array":
+        return None
+    if column.kind == "text":
+        codes = column.values.astype(np.float64)
+        if column.has_missing:
+            codes[codes < 0] = np.nan
+        return codes
+    floats = as_floats(column)
+    return floats if magnitude_of(column) < EXACT else None
+
+
+def magnitude_of(column: Column) -> float:
+    """Return the greatest absolute value of whole numbers; 0 of other columns."""
+    if column.kind not in WHOLE or not len(column.values):
+        return 0.0
+    # The marker of missing integers would count as a great number; as floats they are NaN.
+    return float(np.nan_to_num(np.abs(as_floats(column)), nan=0.0).max())
