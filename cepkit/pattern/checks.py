@@ -1,4 +1,4 @@
-"""Checks of queries: each error points at its place in the text. What is hardly meant is warned of."""
+"""Checks of queries: each error points at its place; what is hardly meant is a warning."""
 
 from __future__ import annotations
 
