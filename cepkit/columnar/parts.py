@@ -29,11 +29,11 @@ from cepkit.columnar.slices.cutting import (
     HEAVY_CANDIDATES,
     HEAVY_ROWS,
     HEAVY_WINDOWS,
-    SLICE_ROWS,
     cut,
     looks_ahead,
     numbered,
     readings,
+    rows_of_slices,
     slices,
 )
 from cepkit.columnar.slices.plans import SlicePlan, SlicePlans, SliceRun, SliceWork, total
@@ -177,7 +177,8 @@ def jobs_of(
         plans: Chooses the plan of each slice; None: always that of `query`.
         slice_rows: Events of a slice; None: chosen from the window.
     """
-    least, windows = SLICE_ROWS if plans is None else plans.least_rows(columns), None
+    windows = None
+    least = rows_of_slices(len(columns)) if plans is None else plans.least_rows(columns)
     if plans is None and query.work > HEAVY:
         least = min(least, max(HEAVY_ROWS, int(HEAVY_CANDIDATES / query.work)))
         windows = HEAVY_WINDOWS

@@ -37,14 +37,11 @@ from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
-from cepkit.stream.warnings import warn_of_long_count
 from cepkit.threads import limited_to, number_of_threads, threads_asked
 
 T = TypeVar("T")
 
 _SHOWN = 10
-_LONG = 60.0
-"""A count that takes more seconds is warned of."""
 
 
 class Matches(Rows):
@@ -235,16 +232,10 @@ class Matches(Rows):
                         if number >= self.limit:
                             return self.limit
             else:
-                self._warn_of_long_count()
+                expected.warn_if_long([self.query], [self.plan])
                 self._count_all()
         assert self._number is not None
         return self._number if self.limit is None else min(self._number, self.limit)
-
-    def _warn_of_long_count(self) -> None:
-        seconds = self.plan.seconds or 0.0
-        # Of sets and of chosen matches there is no estimate.
-        if seconds > _LONG and not self._repeated and self.query.after_match is None:
-            warn_of_long_count(seconds, self.query)
 
     def counts(self) -> pd.Series[int]:
         """Return the number of certain matches, and of those that are only possible.
