@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from cepkit.columnar.compile.program import BoundClock, Program
 from cepkit.columnar.kernels.loops import counting_sort
+from cepkit.errors import UnsupportedError
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.numbers import with_numbers_as_attributes
 from cepkit.pattern.policies import Clock
@@ -84,6 +85,25 @@ def came_in_order(program: Program, columns: EventColumns) -> bool:
     return bool(((places[1:] > places[:-1]) | (codes[1:] != codes[:-1])).all())
 
 
+def refuse_counted_runs(program: Program) -> None:
+    """Refuse some runs in a window of events if rows did not arrive in time order.
+
+    These are FIRST runs, and greedy ones that end before an event.
+    """
+    counted = any(clock != "time" for _, clock in program.windows)
+    greedy = [
+        absence.further for group in (program.absences, *program.otherwise) for absence in group
+    ]
+    ended = {each.variable for each in greedy if each is not None and each.end is not None}
+    for one in program.sets:
+        if counted and (one.repeated.run == "first" or one.repeated.variable in ended):
+            raise UnsupportedError(
+                f"the run '{one.repeated.variable}' in a window of events, and rows that did not "
+                "arrive in the order of time",
+                hint="sort the rows by time, or give a window of time",
+            )
+
+
 def owners_of(program: Program, columns: EventColumns, clock: Clock) -> tuple[str, ...]:
     """Return the variables whose latest event, by a clock, decides who owns a match.
 
@@ -95,9 +115,18 @@ def owners_of(program: Program, columns: EventColumns, clock: Clock) -> tuple[st
     return single or program.owners
 
 
-SLICE_ROWS = 1 << 19
-"""The events of a slice, unless the window is so long that the overlap would cost too much. With
-fewer, Python's work for each slice would count, for which threads wait for each other."""
+SLICE_ROWS, MANY_SLICES = 1 << 19, 8
+"""The events of a slice, twice as many where that still leaves so many slices, unless the window
+is so long that the overlap would cost too much. With fewer, Python's work for each slice would
+count, and a thread that waits for another's is woken in vain whenever that runs a short loop."""
+
+
+def rows_of_slices(events: int) -> int:
+    """Return the events of a slice of so many events in memory: of one, or of an even number."""
+    most = 2 * SLICE_ROWS if events >= 2 * MANY_SLICES * SLICE_ROWS else SLICE_ROWS
+    number = 2 * -(-events // (2 * most)) if events > most else 1
+    return max(1, -(-events // number))
+
 
 HEAVY = 16.0
 """With more candidates for each event the joins of a slice take far longer than its other work."""
