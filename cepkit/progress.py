@@ -73,6 +73,14 @@ class WithProgress:
         self.progress = progress
         return self
 
+    def _searched(self) -> float | None:
+        """Return the share of events searched so far; None if unknown."""
+        return None
+
+    def _working(self, what: str) -> contextlib.AbstractContextManager[Work]:
+        """Return a context that shows a bar while rows are found."""
+        return showing(what, self.progress, self._searched)
+
 
 class Work:
     """The current work and its progress; a bar polls it a few times a second.
