@@ -106,7 +106,7 @@ def band_svg(band: Band, x: object, left: float, top: float, width: float) -> st
         dots = "".join(
             f'<circle cx="{x(at):.1f}" cy="{y:.1f}" r="{4.5 if bar.chosen else 3.5}" '
             f'fill="{colour_of(number)}"/>'
-            for at, number in bar.marks
+            for at, number in (() if bar.absent and bar.action is None else bar.marks)
             if left + 8 <= x(at) <= width
         )
         does = ""

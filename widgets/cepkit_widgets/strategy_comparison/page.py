@@ -238,7 +238,8 @@ def _band(strategy: Strategy, chosen: int, comparison: Comparison, around: Aroun
         name = f"{strategy} lacks match" if absent else "match"
         text = f"{name} {number:,}, {duration_text(int(ends[number] - begins[number]))} long"
         marks = _marks(comparison.keys[number], comparison, start)
-        bars.append(Bar(number, marks, lane, text, number == chosen, absent))
+        action = None if absent else "choose"
+        bars.append(Bar(number, marks, lane, text, number == chosen, absent, action))
     hidden = len(there) + lacks - len(bars)
     note = f"{len(there):,} here" + (f", {hidden:,} not drawn" if hidden else "")
     return Band(str(strategy), note, tuple(bars))
