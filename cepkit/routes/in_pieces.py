@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.aggregation.methods.running import choose_method
 from cepkit.aggregation.rows.moments import Moments
@@ -30,6 +29,7 @@ from cepkit.columnar.results.reports import report
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
 from cepkit.columnar.slices.cutting import looks_ahead
+from cepkit.lazy import pa
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.policies import Strategy

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.files import JSON, write_text
-from cepkit.lazy import pc
+from cepkit.lazy import pa, pc
 from cepkit.printing import WithPrinter, cut, html_of, html_output, html_text, text_of, time_text
 from cepkit.statistics.keys import MOST_FREQUENT, KeyCounts
 from cepkit.statistics.over_time import Buckets, OverTime

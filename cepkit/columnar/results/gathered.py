@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.columnar.results.flat import is_numpy, series_of
 from cepkit.columnar.results.frames import ended
 from cepkit.columnar.results.output import ROWS, MatchedEvents, Writer
-from cepkit.lazy import pd
+from cepkit.lazy import pa, pd
 from cepkit.memory import Room
 from cepkit.pattern.conditions import Attribute
 from cepkit.pattern.query import RESULT_ENDS

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
 import plotly.graph_objects as go
 
 from cepkit.columnar.results.shown import moment_text
 from cepkit.figures.kit.panels import add_points
 from cepkit.figures.kit.style import GRID, SMALL, TEXT, colour_of, figure, ink, message, symbol_of
 from cepkit.figures.kit.texts import cut, shown
+from cepkit.lazy import pd
 
 _MARK = 20
 ROW = 30

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pandas as pd
-
 from cepkit.columnar.results.shown import moment_text
 from cepkit.figures.diagrams.timeline import LANE, ROW, Timeline, names_of, room, tops_of
 from cepkit.figures.kit.canvas import Canvas, Circle, Item, Line, Text
 from cepkit.figures.kit.style import GRID, SIZE, SMALL, colour_of, ink
 from cepkit.figures.kit.texts import fitted
+from cepkit.lazy import pd
 from cepkit.tables import number
 
 WIDTH = 860

@@ -14,11 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-import pyarrow as pa
-import pyarrow.csv as pa_csv
-
 from cepkit.errors import StreamError
-from cepkit.lazy import pc
+from cepkit.lazy import pa, pa_csv, pc
 from cepkit.stream.paths import broken, shown
 from cepkit.stream.schema import separator_hint
 

@@ -13,10 +13,8 @@ import os
 import zlib
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.json as pa_json
-
 from cepkit.errors import LimitError, StreamError
+from cepkit.lazy import pa, pa_json
 from cepkit.memory import free_memory, size_text
 from cepkit.stream.paths import check_file, shown, status_of
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import pyarrow as pa
-
-from cepkit.lazy import pd
+from cepkit.lazy import pa, pd
 from cepkit.stream.sessions import check_session
 
 Path = tuple[str, ...]

@@ -16,11 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import pyarrow as pa
-import pyarrow.parquet as pa_parquet
-
 from cepkit.errors import StreamError
-from cepkit.lazy import pc
+from cepkit.lazy import pa, pc, pq
 from cepkit.stream.paths import broken, cannot_read, check_file, shown, status_of
 from cepkit.stream.reading.arrow import is_text
 from cepkit.stream.reading.csv_files import CsvFormat, csv_names, read_csv_files
@@ -135,7 +132,7 @@ def _read_file(data: Data, columns: list[str], texts: list[str], within: Schema 
     metadata = _metadata(data)
 
     def part(group: int) -> pa.Table:
-        with pa_parquet.ParquetFile(
+        with pq.ParquetFile(
             data.path, metadata=metadata, read_dictionary=texts, pre_buffer=False
         ) as file:
             return file.read_row_group(group, columns, use_threads=False).select(columns)
@@ -164,7 +161,7 @@ def _beginning(data: Data, schema: pa.Schema, limit: int) -> pa.Table:
     if not limit:
         return pa.Table.from_batches([], schema)
     columns = schema.names
-    with pa_parquet.ParquetFile(data.files[0]) as file:
+    with pq.ParquetFile(data.files[0]) as file:
         stored = file.schema_arrow
         here = all(stored.get_field_index(f.name) >= 0 for f in schema)
         if here and pa.schema([stored.field(name) for name in columns]).equals(schema):
@@ -320,9 +317,9 @@ def _schema(data: Data) -> pa.Schema:
     return flat(_metadata(data).schema.to_arrow_schema() if one else _dataset(data).schema)
 
 
-def _metadata(data: Data) -> pa_parquet.FileMetaData:
+def _metadata(data: Data) -> pq.FileMetaData:
     with _opening(data):
-        return pa_parquet.read_metadata(data.path)
+        return pq.read_metadata(data.path)
 
 
 def _dataset(data: Data, coded: Sequence[str] = ()) -> pa_dataset.Dataset:

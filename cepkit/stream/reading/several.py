@@ -12,9 +12,8 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import pyarrow as pa
-
 from cepkit.errors import StreamError, telling
+from cepkit.lazy import pa
 from cepkit.stream.reading import arrow
 from cepkit.stream.reading.json_lines import json_files
 from cepkit.stream.reading.sources import accepted, all_rows, column_names, is_pandas, is_spark

@@ -12,9 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from cepkit.errors import StreamError
+from cepkit.lazy import pa, with_frames
 from cepkit.stream.paths import path_of
 from cepkit.stream.reading import readers
 from cepkit.stream.reading.arrow import plain
@@ -111,6 +110,11 @@ def _accepted(source: Any) -> Any:
     if is_spark(source):
         return flattened_frame(source)
     if is_pandas(source):
+        if not with_frames():
+            raise StreamError(
+                "a stream from a DataFrame without PyArrow, which is not installed",
+                hint="df.to_dict('records') makes a list of dictionaries",
+            )
         return flattened_pandas(source)
     if isinstance(source, pa.Table):
         return flattened(source)

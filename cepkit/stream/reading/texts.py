@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.errors import StreamError
-from cepkit.lazy import pc
+from cepkit.lazy import pa, pc
 from cepkit.stream.reading.arrow import ArrowColumn, described, filled, is_text, raw, single
 from cepkit.stream.schema import ONLY_TYPE
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.errors import StreamError
+from cepkit.lazy import pa
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading import arrow
 from cepkit.stream.reading.time_texts import parse_times

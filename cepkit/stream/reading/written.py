@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from cepkit.errors import StreamError
-from cepkit.lazy import pc, pd
+from cepkit.lazy import pa, pc, pd
 from cepkit.stream.reading import arrow
 from cepkit.stream.reading.csv_files import CsvFormat
 from cepkit.stream.reading.time_texts import NULLS, unreadable
