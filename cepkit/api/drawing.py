@@ -142,6 +142,8 @@ def draw(
     link: str | None = ...,
     attributes: Sequence[str] | None = ...,
     redact: Sequence[str] = ...,
+    quiz: int = ...,
+    seed: int | str = ...,
 ) -> Player: ...
 @overload
 def draw(

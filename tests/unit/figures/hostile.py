@@ -357,6 +357,11 @@ def _drawn_traces() -> Drawn:
             "redact": [PRICE],
         },
     )
+    yield trace(), {"of": "player", "quiz": 9, "seed": EVIL}
+    yield (
+        adapted_trace(),
+        {"quiz": 9, "seed": EVIL},
+    )
     yield from (
         (adapted_trace(), {}),
         (
