@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.util
 import io
 import os
 import re
@@ -27,7 +28,7 @@ from typing import Any, BinaryIO, cast
 
 from cepkit.errors import FileError
 
-fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None
+fcntl: Any = importlib.import_module("fcntl") if importlib.util.find_spec("fcntl") else None
 """For locks. Elsewhere open files cannot be removed anyway."""
 
 

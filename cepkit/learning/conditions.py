@@ -16,6 +16,7 @@ from typing import Literal
 
 import numpy as np
 
+from cepkit.indexing import reduced, repeated
 from cepkit.learning.candidate import Absence, Candidate, Narrowing
 from cepkit.learning.rows import Rows, Score, absent, rows_of
 from cepkit.learning.training import Floats, Training, Truths
@@ -112,7 +113,7 @@ def evidence(apart: int, before: Score, after: Score) -> float:
 
 def _steps(training: Training, candidate: Candidate, rows: Rows) -> Iterator[Step]:
     before = rows.score()
-    near = np.repeat(rows.is_near, np.diff(np.append(rows.begins, len(rows.spans))))
+    near = repeated(rows.is_near, np.diff(np.append(rows.begins, len(rows.spans))))
 
     def step(narrowing: Narrowing, passing: Truths) -> Step:
         after = rows.score(passing)
@@ -162,7 +163,7 @@ def threshold(rows: Rows, values: Floats) -> float | None:
     true one is rarely just below a value that was seen.
     """
     values = np.where(np.isnan(values), -np.inf, values)
-    greatest = np.maximum.reduceat(values, rows.begins)
+    greatest = reduced(np.maximum, values, rows.begins)
     of_incidents = np.full(rows.total, -np.inf)
     np.maximum.at(of_incidents, rows.hit, greatest[rows.pairs])
     of_incidents = np.sort(of_incidents[of_incidents > -np.inf])

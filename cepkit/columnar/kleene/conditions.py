@@ -27,6 +27,7 @@ from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Members
 from cepkit.columnar.slices.bound import BoundAbsence
 from cepkit.columnar.slices.counters import StepCounters
+from cepkit.indexing import reduced, repeated
 from cepkit.pattern.conditions import (
     EARLIER,
     RUNNING,
@@ -242,7 +243,7 @@ class SetConditions:
         begins = members.starts[:-1][owners]
         sizes = places - begins + node.function.startswith(RUNNING)
         starts = np.concatenate(([0], np.cumsum(sizes)))
-        rows = members.rows[np.repeat(begins - starts[:-1], sizes) + np.arange(starts[-1])]
+        rows = members.rows[repeated(begins - starts[:-1], sizes) + np.arange(starts[-1])]
         of_members = None
         if node.attribute is not None:
             of_members = self._attribute(node.variable, node.attribute, rows)
@@ -284,8 +285,8 @@ class SetConditions:
         lows, highs = list(parts), list(parts)
         for variable, sets in chosen.members.items():
             numbers = candidates[variable].all_numbers[clock][sets.rows]
-            lows.append(np.minimum.reduceat(numbers, sets.starts[:-1]))
-            highs.append(np.maximum.reduceat(numbers, sets.starts[:-1]))
+            lows.append(reduced(np.minimum, numbers, sets.starts[:-1]))
+            highs.append(reduced(np.maximum, numbers, sets.starts[:-1]))
         return reduce(np.minimum, lows), reduce(np.maximum, highs)
 
     def _is_absent(self, one: BoundAbsence, chosen: ChosenRows) -> Mask:
@@ -365,8 +366,8 @@ def _combined(
     places: dict[str, npt.NDArray[np.int64]] = {}
     for variable, members in sets.items():
         sizes = members.sizes[owners]
-        again = np.repeat(np.arange(len(owners)), sizes)
-        within = np.arange(len(again)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        again = repeated(np.arange(len(owners)), sizes)
+        within = np.arange(len(again)) - repeated(np.cumsum(sizes) - sizes, sizes)
         places = {v: at[again] for v, at in places.items()}
         places[variable] = members.starts[:-1][owners][again] + within
         owners = owners[again]

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from cepkit.indexing import repeated
 from cepkit.pattern.conditions import Expression, ordered_attributes, variables_of
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.kinds import check_no_type_is_a_kind
@@ -135,8 +136,8 @@ def _pairs(
     begins = np.searchsorted(of_other[other], of_one[one])
     numbers = np.searchsorted(of_other[other], of_one[one], side="right") - begins
     numbers[np.cumsum(numbers) > _MOST_PAIRS] = 0
-    places = np.arange(numbers.sum()) - np.repeat(np.cumsum(numbers) - numbers, numbers)
-    one, other = np.repeat(one, numbers), other[np.repeat(begins, numbers) + places]
+    places = np.arange(numbers.sum()) - repeated(np.cumsum(numbers) - numbers, numbers)
+    one, other = repeated(one, numbers), other[repeated(begins, numbers) + places]
     held = (one != other) & (tied.ts[one] == tied.ts[other])
     held &= partitions[one] == partitions[other]
     one, other = one[held], other[held]

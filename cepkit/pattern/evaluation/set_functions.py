@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.indexing import reduced, repeated
 from cepkit.pattern import conditions
 from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.aggregates.columns import addends, origin_of
@@ -96,7 +97,7 @@ def _distinct(
     values: npt.NDArray[Any], present: npt.NDArray[np.bool_], starts: Starts
 ) -> npt.NDArray[np.int64]:
     """Return the number of different values of each set; O(n log n) for n members."""
-    owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))[present]
+    owners = repeated(np.arange(len(starts) - 1), np.diff(starts))[present]
     values = values[present]
     order = np.lexsort((values, owners))
     owners, values = owners[order], values[order]
@@ -118,7 +119,7 @@ def _accumulated(
 
 
 def _added(values: npt.NDArray[Any], begins: Starts) -> npt.NDArray[Any]:
-    return np.add.reduceat(values, begins) if len(begins) else values[:0]
+    return reduced(np.add, values, begins) if len(begins) else values[:0]
 
 
 def _extreme(
@@ -130,7 +131,7 @@ def _extreme(
     kind: Any = np.finfo(values.dtype) if values.dtype.kind == "f" else np.iinfo(values.dtype)
     neutral = kind.max if least else kind.min
     filled = np.where(present, values, values.dtype.type(neutral))
-    extremes = (np.minimum if least else np.maximum).reduceat(filled, begins)
+    extremes = reduced(np.minimum if least else np.maximum, filled, begins)
     absent = _added(present.astype(np.int64), begins) == 0
     match members.kind:
         case "float" | "null":

@@ -246,7 +246,7 @@ def test_file_without_permission_is_refused(tmp_path, name, monkeypatch):
 
     for module, function in ((csv_files, "open"), (gzip, "open"), (readers.os, "scandir")):
         monkeypatch.setattr(module, function, refused, raising=False)
-    monkeypatch.setattr(readers.pa_parquet, "read_metadata", refused)
+    monkeypatch.setattr(readers.pq, "read_metadata", refused)
     monkeypatch.setattr("pyarrow.dataset.dataset", refused)
     with pytest.raises(StreamError, match=f"{name}' cannot be read: Permission denied"):
         stream(path)
