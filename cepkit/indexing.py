@@ -21,3 +21,10 @@ def reduced(
 ) -> npt.NDArray[Any]:
     """Return a function of the values from each begin up to the next: `ufunc.reduceat`."""
     return np.asarray(function.reduceat(values, np.asarray(begins, np.intp), axis=axis))
+
+
+def bin_counts(values: Ints, minlength: int = 0) -> npt.NDArray[np.int64]:
+    """Return how often each number occurs: `np.bincount`."""
+    return np.bincount(np.asarray(values, np.intp), minlength=minlength).astype(
+        np.int64, copy=False
+    )

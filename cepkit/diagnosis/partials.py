@@ -81,6 +81,7 @@ class Partials:
             if at.all():
                 return self
             at = np.flatnonzero(at)  # once, not for each array
+        at = np.asarray(at, np.intp)
         return Partials(
             {variable: events.take(at) for variable, events in self.rows.items()},
             self.broken.take(at), self.score.take(at), self.which.take(at), self.touched.take(at),

@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from cepkit.indexing import reduced, repeated
+from cepkit.indexing import bin_counts, reduced, repeated
 from cepkit.learning.candidate import Absence, Candidate, Narrowing
 from cepkit.learning.rows import Rows, Score, absent, rows_of
 from cepkit.learning.training import Floats, Training, Truths
@@ -141,7 +141,7 @@ def _steps(training: Training, candidate: Candidate, rows: Rows) -> Iterator[Ste
         for at in variables if name in training.constants else ():
             own_codes = codes[rows.events[at]]
             present = own_codes[near & (own_codes >= 0)]
-            frequent = np.bincount(present).argsort()[::-1][:_CATEGORIES] if len(present) else ()
+            frequent = bin_counts(present).argsort()[::-1][:_CATEGORIES] if len(present) else ()
             for code in frequent:
                 narrowing = Narrowing(name, "=", at, constant=float(code), is_code=True)
                 yield step(narrowing, own_codes == code)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cepkit.calibration.labels import Integers
-from cepkit.indexing import reduced
+from cepkit.indexing import bin_counts, reduced
 from cepkit.learning.candidate import Candidate
 from cepkit.learning.training import Floats, Training, Truths, ranges
 
@@ -74,7 +74,7 @@ class Rows:
             alarms = np.ones(len(self.begins), np.bool_)
         else:
             alarms = reduced(np.logical_or, passing, self.begins)
-        hits = int(np.count_nonzero(np.bincount(self.hit[alarms[self.pairs]])))
+        hits = int(np.count_nonzero(bin_counts(self.hit[alarms[self.pairs]])))
         true = int(np.count_nonzero(alarms & near))
         return Score(hits, true, float(self.weights[alarms & ~near].sum()), self.total)
 

@@ -19,7 +19,7 @@ from cepkit.aggregation.semirings.lanes import Lanes, tracks_for
 from cepkit.aggregation.sequence.elements import Records, Together
 from cepkit.aggregation.sequence.operations import Operations, in_stream_order
 from cepkit.compiling import compiled, lent
-from cepkit.indexing import repeated
+from cepkit.indexing import bin_counts, repeated
 
 Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
@@ -102,7 +102,7 @@ class _Trees(NamedTuple):
 
 def _trees(groups: Ints, size: int) -> _Trees:
     """Return the trees over the keys of so many groups."""
-    number = np.bincount(groups, minlength=size)
+    number = bin_counts(groups, minlength=size)
     roots = np.cumsum([0, *(2 * number)])[:-1]
     order = np.argsort(groups, kind="stable")
     place = np.empty(len(groups), dtype=np.int64)

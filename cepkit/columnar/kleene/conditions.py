@@ -27,7 +27,7 @@ from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Members
 from cepkit.columnar.slices.bound import BoundAbsence
 from cepkit.columnar.slices.counters import StepCounters
-from cepkit.indexing import reduced, repeated
+from cepkit.indexing import bin_counts, reduced, repeated
 from cepkit.pattern.conditions import (
     EARLIER,
     RUNNING,
@@ -257,7 +257,7 @@ class SetConditions:
         """Return for which rows two sets have no event in common."""
         owners, places = _combined({v: chosen.members[v] for v in (x, y)}, chosen.size)
         same = chosen.members[x].rows[places[x]] == chosen.members[y].rows[places[y]]
-        return np.asarray(np.bincount(owners[same], minlength=chosen.size) == 0)
+        return np.asarray(bin_counts(owners[same], minlength=chosen.size) == 0)
 
     def _gapless(self, chosen: ChosenRows) -> Mask:
         clock = self._bound.program.side_by_side

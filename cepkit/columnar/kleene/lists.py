@@ -22,7 +22,7 @@ from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Members
 from cepkit.columnar.slices.bound import BoundStep
 from cepkit.columnar.slices.counters import StepCounters
-from cepkit.indexing import repeated
+from cepkit.indexing import bin_counts, repeated
 from cepkit.stream.coded import value_codes
 
 Ints = npt.NDArray[np.int32]
@@ -167,7 +167,7 @@ def _kinds(codes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], Times]:
 
 def total_of(numbers: Sequence[int], which: npt.NDArray[np.int64]) -> int:
     """Return the sum over all rows, each having one of `numbers`."""
-    times = np.bincount(which, minlength=len(numbers)).tolist()
+    times = bin_counts(which, minlength=len(numbers)).tolist()
     total: int = sum(number * count for number, count in zip(numbers, times, strict=True))
     return total
 
@@ -296,7 +296,7 @@ class Listing:
             yield 0, size, low, high, events
             return
         for begin, end, parents, candidates in self._join.groups(bound, counters, rows, size):
-            counts = np.bincount(parents - begin, minlength=end - begin)
+            counts = bin_counts(parents - begin, minlength=end - begin)
             ends = np.cumsum(counts).astype(np.int32)
             yield begin, end, (ends - counts).astype(np.int32), ends, events[candidates]
 

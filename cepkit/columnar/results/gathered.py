@@ -136,7 +136,7 @@ class _Columns:
             return series_of(pa.chunked_array(self._arrays(place), kind), lacks=lacks)
         variable, name = event
         rows, absent = self._of_variable(variable)
-        values = self._stored(name).take(rows)
+        values = self._stored(name).take(np.asarray(rows, np.intp))
         if absent is not None:
             values[absent] = np.nan if values.dtype.kind == "f" else MISSING_INTEGER
         zoned = getattr(kind, "tz", None) is not None

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.indexing import reduced, repeated
+from cepkit.indexing import bin_counts, reduced, repeated
 from cepkit.pattern import conditions
 from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.aggregates.columns import addends, origin_of
@@ -103,7 +103,7 @@ def _distinct(
     owners, values = owners[order], values[order]
     new = np.ones(len(owners), dtype=np.bool_)
     new[1:] = (owners[1:] != owners[:-1]) | (values[1:] != values[:-1])
-    return np.bincount(owners[new], minlength=len(starts) - 1)
+    return bin_counts(owners[new], minlength=len(starts) - 1)
 
 
 def _accumulated(

@@ -392,6 +392,7 @@ _BY_HAND: dict[str, Callable[[], Drawn]] = {
     "tradeoff": _each(tradeoff),
     "what-if": _each(rates_asked),
     "calibration": _each(calibration),
+    "learned": _each(learned, lambda: replace(learned(), proposals=())),
     "equivalence": _each(equivalence),
     "explanation": _each(explanation),
     "validity": _each(validity),
