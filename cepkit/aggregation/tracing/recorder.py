@@ -21,6 +21,7 @@ from cepkit.indexing import repeated
 from cepkit.lazy import pd
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
+from cepkit.progress import counted
 from cepkit.stream.columns import EventColumns
 from cepkit.tracing.counter_rows import Add, Change, Clear, Close, Drop, Open, Row, Rows, Save
 from cepkit.tracing.counters import Action, CounterCounts, CounterTrace, Head
