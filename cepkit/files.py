@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.util
 import io
 import os
 import re
 import secrets
 import shutil
 import stat
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,8 @@ from typing import Any, BinaryIO, cast
 
 from cepkit.errors import FileError
 
-fcntl: Any = importlib.import_module("fcntl") if importlib.util.find_spec("fcntl") else None
+_IN_BROWSER = sys.platform == "emscripten"
+fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" and not _IN_BROWSER else None
 """For locks. Elsewhere open files cannot be removed anyway."""
 
 
