@@ -40,8 +40,8 @@ def stream_options(command: argparse.ArgumentParser, *, required: bool = True) -
         metavar="FILE",
         action=_Once,
         required=required,
-        help="a CSV or JSON (both also gzipped) or Parquet file, or a folder of CSV or Parquet"
-        " files; - for CSV from stdin",
+        help="a CSV or JSON (both also gzipped) or Parquet file, or a folder of files of one"
+        " format; - for stdin",
     )
     events.add_argument(
         "--time",

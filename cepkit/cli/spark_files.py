@@ -18,9 +18,11 @@ import pyarrow.dataset as pa_dataset
 import cepkit as ck
 from cepkit.progress import Progress
 from cepkit.stream.paths import path_of
-from cepkit.stream.reading.json_lines import is_json, json_files
-from cepkit.stream.reading.readers import data_at
+from cepkit.stream.reading.json_lines import is_json
+from cepkit.stream.reading.nested import quoted
+from cepkit.stream.reading.readers import data_at, json_files
 
+_NUMBER = r"^[-+]?([0-9]+,?[0-9]*|,[0-9]+)([eE][-+]?[0-9]+)?$"
 _GLOB = re.compile(r"[\\\[\]{}*?,]")
 
 
@@ -54,13 +56,16 @@ def _is_no_interrupt(record: logging.LogRecord) -> bool:
     return True
 
 
-def read_on_spark(name: str, sep: str | None = None, encoding: str | None = None) -> Any:
+def read_on_spark(
+    name: str, sep: str | None = None, encoding: str | None = None, decimal: str | None = None
+) -> Any:
     """Return a CSV, JSON or Parquet file, or a folder of them, as a Spark DataFrame.
 
     Args:
         name: A path, or an address that Spark understands (s3a://...).
         sep: What separates the fields of CSV files; None: a comma.
         encoding: The encoding of CSV files; None: UTF-8.
+        decimal: The decimal point of CSV files; None: a point.
     """
     session = quiet_session()
     # Java has another name for Latin-1 than Python.
@@ -70,7 +75,7 @@ def read_on_spark(name: str, sep: str | None = None, encoding: str | None = None
         if is_json(name):
             return session.read.json(name)
         is_csv = name.casefold().endswith((".csv", ".csv.gz"))
-        return _csv(session, name, csv) if is_csv else session.read.parquet(name)
+        return _csv(session, name, csv, decimal) if is_csv else session.read.parquet(name)
     # An absolute path, because Spark may have started in another folder; and not a glob.
     path = path_of(name).resolve()
     place = _GLOB.sub(r"\\\g<0>", str(path))
@@ -79,7 +84,7 @@ def read_on_spark(name: str, sep: str | None = None, encoding: str | None = None
         array = all(_is_array(file) for file in files)
         return session.read.json([_GLOB.sub(r"\\\g<0>", str(f)) for f in files], multiLine=array)
     if data_at(path, "csv" if sep else None).format == "csv":
-        return _csv(session, place, csv)
+        return _csv(session, place, csv, decimal)
     return _parquet(session, place, pa_dataset.dataset(path, format="parquet").schema)
 
 
@@ -89,16 +94,40 @@ def _is_array(path: Path) -> bool:
         return file.read(4_096).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
 
 
-def _csv(session: Any, place: str, written: Mapping[str, str]) -> Any:
-    reader = session.read.option("recursiveFileLookup", True).options(**written)
+def _csv(session: Any, place: str, written: Mapping[str, str], decimal: str | None) -> Any:
+    # Without the check, a file with columns in another order would be read by their places.
+    checked = {"recursiveFileLookup": True, "enforceSchema": False}
+    reader = session.read.options(**checked, **written)
     # Times without a zone stay so: --timezone decides their zone, not the machine.
     setting = "spark.sql.timestampType"
     before = session.conf.get(setting)
     session.conf.set(setting, "TIMESTAMP_NTZ")
     try:
-        return reader.csv(place, header=True, inferSchema=True, escape='"')
+        frame = reader.csv(place, header=True, inferSchema=True, escape='"')
+        if decimal in (None, "."):
+            return frame
+        kinds = {name: "string" if kind == "double" else kind for name, kind in frame.dtypes}
+        schema = ", ".join(f"{quoted(name)} {kind}" for name, kind in kinds.items())
+        return _with_numbers(reader.csv(place, schema, header=True, escape='"'), decimal)
     finally:
         session.conf.set(setting, before)
+
+
+def _with_numbers(frame: Any, decimal: str) -> Any:
+    """Return a frame with numbers in place of texts, where a column has nothing else.
+
+    Args:
+        decimal: The decimal point.
+    """
+    from pyspark.sql import functions as F
+
+    texts = {name: F.col(quoted(name)) for name, kind in frame.dtypes if kind == "string"}
+    number = _NUMBER.replace(",", re.escape(decimal))
+    checks = [F.bool_and(text.rlike(number)).alias(name) for name, text in texts.items()]
+    fits = frame.select(*checks).first() if checks else {}
+    points = F.lit(decimal), F.lit(".")
+    numbers = {n: F.replace(texts[n], *points).cast("double") for n in texts if fits[n]}
+    return frame.withColumns(numbers)
 
 
 def _parquet(session: Any, place: str, schema: pa.Schema) -> Any:
@@ -106,8 +135,6 @@ def _parquet(session: Any, place: str, schema: pa.Schema) -> Any:
     fine = {f.name: f.type for f in schema if pa.types.is_timestamp(f.type) and f.type.unit == "ns"}
     if not fine:
         return session.read.parquet(place)
-    from cepkit.spark.cells.schemas import quoted
-
     session.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
     frame = session.read.parquet(place)
     columns = []

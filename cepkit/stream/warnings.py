@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from itertools import islice, pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from cepkit.errors import Span, nearest
 from cepkit.printing import cut
 from cepkit.stream.columns import MISSING_INTEGER, Dropped
+from cepkit.stream.paths import shown
 from cepkit.stream.schema import UNITS
 
 _PATTERN_LENGTH = 100
@@ -55,6 +57,20 @@ def warn_of_dropped(dropped: Dropped, *patterns: object) -> None:
         ]
         about = _about(*patterns) if len(patterns) == 1 else ""
         _warn(f"rows left out of the stream: {' and '.join(parts)}{about}")
+
+
+def warn_of_unread(folder: Path, file: Path, column: str) -> None:
+    """Warn of a column that a file has and the first file of its folder has not.
+
+    Args:
+        folder: The source of a stream.
+        file: The file.
+        column: Its column.
+    """
+    _warn(
+        f"the column '{column}' of {shown(file)} is not read: the first file has none; a list of"
+        f" the files has all columns, as ck.events(sorted(Path({str(folder)!r}).glob(...)), ...)"
+    )
 
 
 def warn_of_unit(name: str, times: npt.NDArray[np.int64], unit: str) -> None:

@@ -9,14 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from cepkit.errors import StreamError, telling
+from cepkit.stream.paths import path_of
 from cepkit.stream.reading import arrow
-from cepkit.stream.reading.json_lines import json_files
+from cepkit.stream.reading.nested import quoted
+from cepkit.stream.reading.readers import json_files
 from cepkit.stream.reading.sources import accepted, all_rows, column_names, is_pandas, is_spark
 from cepkit.stream.reading.written import Written
 from cepkit.stream.schema import check_columns
@@ -33,7 +34,8 @@ _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal"
 def tables_of(source: Any) -> Tables | None:
     """Return several tables that a source holds; None if it is one, or a folder of other files."""
     if isinstance(source, str | os.PathLike):
-        return {path.name: path for path in json_files(Path(source))} or None
+        path = path_of(source, StreamError)
+        return {str(file.relative_to(path)): file for file in json_files(path)} or None
     if isinstance(source, Mapping):
         tables = {str(name): table for name, table in source.items()}
         return tables if tables and all(map(_is_table, tables.values())) else None
@@ -158,9 +160,9 @@ def _on_spark(parts: Mapping[str, Any], names_in: str | None) -> Any:
                 raise _unlike(column, (first, name), (one, kind))
     frames: Sequence[Any] = [*parts.values()]
     if names_in is not None:
-        column = "`" + names_in.replace("`", "``") + "`"
         frames = [
-            part.selectExpr("*", f"'{_escaped(name)}' AS {column}") for name, part in parts.items()
+            part.selectExpr("*", f"'{_escaped(name)}' AS {quoted(names_in)}")
+            for name, part in parts.items()
         ]
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
 
