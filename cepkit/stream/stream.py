@@ -387,8 +387,7 @@ def events(
     if streaming:
         check_event_time(beginning.column(time).type, time)
     first = microseconds(beginning.column(time), time, unit=unit, timezone=timezone)
-    if written.unit is not None:
-        warn_of_unit(time, first, written.unit)
+    warn_of_unit(time, first, written.unit)
     if not is_spark(source):  # which has instants; the zone of its session is none of theirs
         zone = getattr(beginning.column(time).type, "tz", None)
         schema = replace(schema, column_zone=zone)

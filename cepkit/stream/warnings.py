@@ -73,15 +73,16 @@ def warn_of_unread(folder: Path, file: Path, column: str) -> None:
     )
 
 
-def warn_of_unit(name: str, times: npt.NDArray[np.int64], unit: str) -> None:
+def warn_of_unit(name: str, times: npt.ArrayLike, unit: str | None) -> None:
     """Warn of a unit by which all times are of another century, if they are.
 
     Args:
         times: Some times in microseconds.
-        unit: The unit of the numbers.
+        unit: The unit of the numbers; None: they are no numbers.
     """
-    known = times[times != MISSING_INTEGER].astype(np.float64)
-    if not len(known) or _lie_within(known, _PROBABLE, some=True):
+    known = np.asarray(times, np.int64)
+    known = known[known != MISSING_INTEGER].astype(np.float64)
+    if unit is None or not len(known) or _lie_within(known, _PROBABLE, some=True):
         return
     size, begin = _CLOCKS[unit]
     numbers = (known + begin) / size
