@@ -52,6 +52,7 @@ class Stream:
         schema: The roles of its columns, and the meaning of its times.
         column_names: The columns of the source.
         lateness: The allowed lateness of a streaming DataFrame; None for recorded events.
+        files: The files whose rows the source is, in words; None: it was given as it is.
         kept: The cache.
     """
 
@@ -59,6 +60,7 @@ class Stream:
     schema: Schema
     column_names: tuple[str, ...]
     lateness: Lateness | None = None
+    files: str | None = None
     kept: ColumnCache = field(default_factory=ColumnCache, init=False, repr=False)
 
     @property
@@ -223,11 +225,11 @@ class Stream:
             rows = sources.first_rows(self.source, columns, self.column_names, 5)
         if isinstance(self.source, Path):
             count = readers.row_count(self.source)
-            title = f"the file {self.source.name}"
+            title = _file_text(self.source)
         else:
             count = len(self.source)
             arrow = isinstance(self.source, pa.Table)
-            title = "an Arrow table" if arrow else "a pandas DataFrame"
+            title = self.files or ("an Arrow table" if arrow else "a pandas DataFrame")
         if count is not None:
             title += f", {count:,} row{'' if count == 1 else 's'}"
         if self.schema.has_range:
@@ -360,6 +362,8 @@ def events(
         schema, since=moment("since", since, schema), until=moment("until", until, schema)
     )
     check_range(schema)
+    files = None if tables is None else f"{len(tables)} tables"
+    given = source
     if tables is None:
         source = sources.accepted(source, written)
     else:
@@ -397,7 +401,9 @@ def events(
         check_arrival(beginning.column(arrival).type, arrival)
     if is_spark(source) and schema.has_range:
         source = source.where(spark_condition(beginning.column(time).type, time, schema))
-    return Stream(source, schema, names, lateness_limits)
+    if isinstance(given, str | PathLike):
+        files = _file_text(Path(given))
+    return Stream(source, schema, names, lateness_limits, files)
 
 
 def check_stream(stream: object, *, beside: object = None) -> None:
@@ -428,6 +434,10 @@ def check_all_there(stream: Stream) -> None:
             "this needs all events of a stream, and a streaming DataFrame has no end",
             hint="use the source of the stream: spark.read instead of spark.readStream",
         )
+
+
+def _file_text(path: Path) -> str:
+    return f"the {'folder' if path.is_dir() else 'file'} {path.name}"
 
 
 def _hint_at_index(source: Any, schema: Schema, names: tuple[str, ...]) -> None:
