@@ -204,28 +204,35 @@ def intrusions() -> list[dict[str, Any]]:
 
 
 def traffic() -> list[dict[str, Any]]:
-    """Learn what is before congestion at the segments of a city that are congested most often."""
+    """Learn what is before congestion: at each of the busiest segments of a city, and at three."""
     path = folder() / "aarhus-traffic"
     frame = pd.read_csv(path / "traffic_2014-09-01_07.csv.gz", parse_dates=["timestamp"])
     sensors = pd.read_csv(path / "sensors.csv").set_index("report_id")
-    busy = frame.groupby("report_id")["vehicle_count"].sum().nlargest(12).index
-    frame = frame[frame["report_id"].isin(busy)].copy()
-    frame["slow"] = frame["avg_speed"] < 0.5 * frame["report_id"].map(sensors["ndt_in_kmh"])
+    totals = frame.groupby("report_id")["vehicle_count"].sum()
     rows = []
-    begins = frame["slow"] & ~frame.groupby("report_id")["slow"].shift(1, fill_value=False)
-    often = begins.groupby(frame["report_id"]).sum().nlargest(3).index
-    for segment in often:
-        incidents = frame.loc[begins & (frame["report_id"] == segment), "timestamp"].tolist()
+    for title, segments in (("each of 40", 40), ("one of 12", 12)):
+        part = frame[frame["report_id"].isin(totals.nlargest(segments).index)].copy()
+        free = part["report_id"].map(sensors["ndt_in_kmh"])
+        part["share"] = (part["avg_speed"] / free).round(3)
+        is_slow = part["share"] < 0.5
+        begins = is_slow & ~is_slow.groupby(part["report_id"]).shift(1, fill_value=False)
+        incidents = part.loc[begins, ["timestamp", "report_id"]]
         # Readings of the moment itself would announce nothing: incidents are a second earlier.
-        times = [at - pd.Timedelta(seconds=1) for at in incidents]
-        stream = events(
-            frame[["timestamp", "report_id", "avg_speed", "vehicle_count"]],
-            time="timestamp",
-            type="report_id",
-        )
-        began = time.perf_counter()
-        learned = learn(stream, times, within="20 minutes", progress=False)
-        rows.append(_row(str(segment), len(times), learned, time.perf_counter() - began))
+        incidents["time"] = incidents.pop("timestamp") - pd.Timedelta(seconds=1)
+        columns = part[["timestamp", "report_id", "share", "vehicle_count"]]
+        if segments == 40:
+            cases = [(title, events(columns, time="timestamp"), incidents, "report_id")]
+        else:
+            stream = events(columns, time="timestamp", type="report_id")
+            often = incidents["report_id"].value_counts().index[:3]
+            cases = [
+                (f"{title}: {one}", stream, incidents[incidents["report_id"] == one], None)
+                for one in often
+            ]
+        for name, stream, own, by in cases:
+            began = time.perf_counter()
+            learned = learn(stream, own, within="20 minutes", by=by, progress=False)
+            rows.append(_row(name, len(own), learned, time.perf_counter() - began))
     return rows
 
 

@@ -11,7 +11,7 @@ made. *frames* is P1 from a pandas frame to a pandas frame of the matches, a fur
 the peers' select has six (times and prices); `RETURN a.ts, a.price, ...` would have eight and take
 a tenth less. Tools take turns; medians. There is a table of processor time, and one of the clock.
 The ratio is the better peer's time by cepkit's: above 1 cepkit is faster. A peer that is not
-installed is left out.
+installed is left out. Each pattern is printed when it is done.
 
     python -m benchmarks.peers [--events N ...] [--runs N] [--only P1 ...] [--code] [--out FOLDER]
 """
@@ -41,6 +41,7 @@ PATTERNS: Mapping[str, str] = {
     "P4": "PATTERN SEQ(T01 a, NOT(T02 n), T50 c) WHERE n.price > a.price WITHIN 1 second",
     "P5": "PATTERN SEQ(T01 a, T02 b, T03 c) WITHIN 1 second AGG COUNT",
 }
+SECONDS = "processor seconds", "seconds by the clock"
 AGAIN = 4
 """The number of counts of a warm process; its first count is not warm."""
 
@@ -406,6 +407,8 @@ def measure(
                 row[f"{kind} ratio"] = min(peers) / medians["cepkit"] if peers else None
             most = {tool: max(one.memory for one in fresh[tool]) for tool in tools}
             table.append(row | {f"MB {tool}": most.get(tool) for tool in TOOLS})
+            shown = {name: value for name, value in table[-1].items() if value is not None}
+            show(f"{name}, {SECONDS[by_clock]}", [shown])
     return tables
 
 
@@ -441,9 +444,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             tables[0].extend(by_processor)
             tables[1].extend(by_clock)
             path.unlink()
-    for name, seconds, rows in zip(
-        ("peers", "peers_clock"), ("processor seconds", "seconds by the clock"), tables, strict=True
-    ):
+    for name, seconds, rows in zip(("peers", "peers_clock"), SECONDS, tables, strict=True):
         show(f"{seconds} from a Parquet file to a count, {machine()}", rows)
         write(options.out, name, rows)
 

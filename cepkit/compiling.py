@@ -86,27 +86,43 @@ def called(function: F) -> F:
     return _inside(function)
 
 
-def addressed(signature: str) -> Callable[[F], Any]:
-    """Compile at once a function that loops call by its address.
+def addressed(signature: str, kind: str) -> Callable[[F], Any]:
+    """Compile a function that loops of `compiled_beyond` call by its address.
+
+    It is compiled for the first of them that does not run as plain Python.
 
     Args:
-        signature: Its types, as Numba writes them.
+        signature: Its types, as Numba takes them.
+        kind: The type of the function, as Numba writes it.
     """
-    options = {"error_model": "numpy"}
+    return lambda function: Addressed(function, signature, kind)
 
-    def wrapped(function: F) -> Any:
+
+class Addressed:
+    """A function that loops call by its address; see `addressed`."""
+
+    def __init__(self, function: Callable[..., Any], signature: str, kind: str) -> None:
+        self._function, self._signature, self.kind = function, signature, kind
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run it as plain Python; in place of the address of an array comes `array.ctypes`."""
+        return self._function(*(getattr(each, "_arr", each) for each in arguments))
+
+    @cached_property
+    def callback(self) -> Any:
+        """The compiled function; it itself where loops are interpreted."""
         if is_interpreted():
-            return lambda *arguments: function(*map(_in_place_of_address, arguments))
+            return self
         from numba.core.ccallback import CFunc
         from numba.core.sigutils import normalize_signature
 
-        callback: Any = CFunc(function, normalize_signature(signature), locals={}, options=options)
-        described = SimpleNamespace(py_func=function, targetoptions=options)
+        options = {"error_model": "numpy"}
+        types = normalize_signature(self._signature)
+        callback: Any = CFunc(self._function, types, locals={}, options=options)
+        described = SimpleNamespace(py_func=self._function, targetoptions=options)
         callback._cache = LoopCache(described)  # noqa: SLF001 - Numba has no other way
         callback.compile()
         return callback
-
-    return wrapped
 
 
 def is_interpreted() -> bool:
@@ -120,12 +136,7 @@ def is_interpreted() -> bool:
 
 def by_name(records: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return an array of records whose fields loops can read by name, even as plain Python."""
-    return records.view(np.recarray) if is_interpreted() else records
-
-
-def _in_place_of_address(argument: Any) -> Any:
-    """Return the array of an address, `array.ctypes`."""
-    return getattr(argument, "_arr", argument)
+    return records.view(np.recarray)
 
 
 class _Loop:
@@ -158,6 +169,8 @@ class _Loop:
                         return native(words)
             if native is None and self._is_brief(arguments):
                 return self._run_plain(arguments)
+        if self._plain_up_to >= 0:
+            arguments = tuple(a.callback if isinstance(a, Addressed) else a for a in arguments)
         return self.dispatcher(*arguments)
 
     def _is_brief(self, arguments: tuple[Any, ...]) -> bool:

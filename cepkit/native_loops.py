@@ -203,7 +203,7 @@ def kind_of(argument: Any) -> Any:
         return array_kind(argument.dtype, argument.ndim, writeable=argument.flags.writeable)
     if isinstance(argument, tuple):
         return tuple_kind(type(argument), [kind_of(each) for each in argument])
-    return _SCALARS[type(argument)]
+    return _SCALARS.get(type(argument)) or argument.kind
 
 
 def array_kind(dtype: Any, dimensions: int, *, writeable: bool) -> Any:

@@ -49,7 +49,7 @@ def in_python(text: str) -> Any:
     names: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiling, "compiled", lambda function: function)
-        patch.setattr(compiling, "addressed", lambda _: lambda function: function)
+        patch.setattr(compiling, "addressed", lambda *_: lambda function: function)
         exec(generated.module_text(text), names)
     if "predicate" in names:
         return SimpleNamespace(predicate=_Callback(names["predicate"]))

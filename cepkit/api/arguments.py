@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from cepkit.errors import StatisticsError
+from cepkit.errors import LimitError, StatisticsError
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
@@ -79,6 +79,7 @@ def at_hand(
     *,
     where: Where = "auto",
     output: bool = True,
+    option: str = "",
 ) -> Stream:
     """Return a stream with the events that queries need; a large Spark stream stays on Spark.
 
@@ -88,6 +89,10 @@ def at_hand(
         attributes: The columns to read besides those that conditions read.
         where: Where to search the events of a Spark stream.
         output: Whether the columns of the output are needed as well.
+        option: The option that needs the events here, as "sample="; empty if none does.
+
+    Raises:
+        LimitError: They do not fit here.
     """
     if stream.place == "local":
         return stream
@@ -95,7 +100,18 @@ def at_hand(
     from cepkit.statistics.stream_counts import attributes_read
 
     read = frozenset(attributes).union(*map(attributes_read, queries))
-    return fetched(stream, queries, read, where=where, output=output) or stream
+    try:
+        part = fetched(stream, queries, read, where="driver" if option else where, output=output)
+    except LimitError as error:
+        if not option:
+            raise
+        raise LimitError(
+            error.found,
+            expected=error.expected,
+            hint=f"{option} fetches them: filter the DataFrame to a part of the time, or of the"
+            " keys",
+        ) from None
+    return part or stream
 
 
 def measured(

@@ -183,9 +183,9 @@ def detect(
         raise StreamError(f"sets={sets!r}", expected="'every' or 'maximal'")
     options = options_for(spark, "detect", stream, several=several)
     if clock_error is not None:
-        _check_alone("clock_error", stream, several=several, adapt=adapt)
+        _check_alone("clock_error", stream, options, several=several, adapt=adapt)
     if sample is not None:
-        _check_alone("sample", stream, several=several, adapt=adapt)
+        _check_alone("sample", stream, options, several=several, adapt=adapt)
         if clock_error is not None:
             raise UnsupportedError("sample= with clock_error=", hint="one of them")
     if limit is not None and stream.lateness is not None:
@@ -231,7 +231,12 @@ def detect(
 
 
 def _check_alone(
-    name: str, stream: Stream, *, several: bool, adapt: str | Decision | Adaptation
+    name: str,
+    stream: Stream,
+    options: SparkOptions,
+    *,
+    several: bool,
+    adapt: str | Decision | Adaptation,
 ) -> None:
     """Check that an option is used for one pattern over recorded events, by one plan."""
     other = "adapt=" if adapt != "static" else "several patterns" if several else ""
@@ -239,6 +244,10 @@ def _check_alone(
     if other:
         raise UnsupportedError(
             f"{name}= with {other}", hint="one pattern over recorded events, with one plan"
+        )
+    if options.route == "workers":
+        raise UnsupportedError(
+            f"{name}= with route='workers'", hint="leave the route out: the events are fetched"
         )
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cepkit.figures import Player
     from cepkit.figures.charts.measured_plans import By
     from cepkit.figures.charts.search_traces import Over
+    from cepkit.learning.result import Learned
     from cepkit.plan.nodes import Plan
     from cepkit.plan.validity import Validity
     from cepkit.planners.compare import PlanComparison
@@ -105,6 +106,8 @@ def draw(value: WhatIf, *, of: Literal["what-if"] | None = ...) -> Figure: ...
 @overload
 def draw(value: Calibration, *, of: Literal["curve"] | None = ...) -> Figure: ...
 @overload
+def draw(value: Learned, *, of: Literal["proposals"] | None = ...) -> Figure: ...
+@overload
 def draw(value: Equivalence, *, of: Literal["difference"] | None = ...) -> Figure: ...
 @overload
 def draw(value: Validity, *, of: Literal["validity"] | None = ...) -> Figure: ...
@@ -142,6 +145,8 @@ def draw(
     link: str | None = ...,
     attributes: Sequence[str] | None = ...,
     redact: Sequence[str] = ...,
+    quiz: int = ...,
+    seed: int | str = ...,
 ) -> Player: ...
 @overload
 def draw(

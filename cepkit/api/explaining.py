@@ -98,9 +98,9 @@ def why_not(
         raise StreamError(f"limit={limit:,}", expected=f"1 to {_MOST_MISSES:,}")
     notes: tuple[str, ...] = ()
     if clock_error is not None:
-        from cepkit.pattern.uncertain import check_uncertain
+        from cepkit.pattern.uncertain import uncertain_query
 
-        check_uncertain(query, stream.schema.time)
+        uncertain_query(query, stream.schema.time)
         if stream.place == "spark" and clock_error in stream.column_names:
             raise UnsupportedError(
                 f"why_not with clock_error='{clock_error}', a column of events in Spark",

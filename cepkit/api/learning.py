@@ -104,7 +104,7 @@ def learn(
     labels = incidents_of(incidents, by, span, 0, schema, "incidents")
     finished = True
     with showing(_WHAT, progress) as work:
-        local = _fetched(stream)
+        local = fetched(stream)
         columns = local.columns()
         keys, of_key = _keys(columns, by)
         inside = _inside(labels, columns, of_key)
@@ -142,7 +142,12 @@ def learn(
     return Learned(tuple(proposals), chance, moment, numbers, span, pool.tried, finished)
 
 
-def _fetched(stream: Stream) -> Stream:
+def fetched(stream: Stream) -> Stream:
+    """Return the stream, or its events in Spark as a local one.
+
+    Raises:
+        LimitError: They are too many.
+    """
     if stream.place == "local":
         return stream
     fetched = stream.head(_MOST_FETCHED + 1)

@@ -28,7 +28,7 @@ def detect_sample(
         raise StreamError(f"sample={sample}", expected="1 or more")
     check_walks(query, "sample=")
     _check_order(stream, "sample=")
-    stream = at_hand(stream, (query,), where="driver")
+    stream = at_hand(stream, (query,), option="sample=")
     columns = stream.columns({*attributes_read(query), *query.computed_from})
     planned = choosing.plan_in_memory(query, columns) if plan is None else as_plan(plan, query)
     report(columns, query)
@@ -54,7 +54,7 @@ def estimate(
     _check_order(stream, "error=")
     bare = without_aggregates(query)
     read = {*query.group_by, *(a.attribute for a in query.aggregates if a.attribute)}
-    part = at_hand(stream, (bare,), read, where="driver", output=False)
+    part = at_hand(stream, (bare,), read, output=False, option="error=")
     return estimate_aggregates(part, query, error, confidence, seed)
 
 

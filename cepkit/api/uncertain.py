@@ -17,13 +17,13 @@ from cepkit.diagnosis import clocks
 from cepkit.diagnosis.result import WhyNot
 from cepkit.errors import StreamError, UnsupportedError
 from cepkit.pattern.query import Query
-from cepkit.pattern.uncertain import check_uncertain, widened
+from cepkit.pattern.uncertain import uncertain_query, widened
 from cepkit.plan.checks import as_plan
 from cepkit.planners import choose as choosing
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.lateness import exact_microseconds
-from cepkit.stream.schema import UNITS, Schema
+from cepkit.stream.schema import Schema
 from cepkit.stream.stream import Stream
 
 _MOST = timedelta(days=3650) // timedelta(microseconds=1)
@@ -39,20 +39,20 @@ def detect_uncertain(
 ) -> Matches:
     """Return the possible matches of a query; see `detect`."""
     schema = stream.schema
-    check_uncertain(query, schema.time)
+    shown, query = query, uncertain_query(query, schema.time)
     if schema.by_arrival:
         raise UnsupportedError(
             "clock_error= with events of equal time in the order of arrival",
             hint="leave ties='arrival' out of events(...)",
         )
     own = column_of(clock_error, stream)
-    stream = at_hand(stream, (query,), own, where="driver")
+    stream = at_hand(stream, (query,), own, option="clock_error=")
     columns = stream.columns({*attributes_read(query), *query.computed_from, *own})
     errors = errors_of(clock_error, columns, schema)
     wide = widened(query, int(np.max(errors, initial=0)))
     planned = choosing.plan_in_memory(wide, columns) if plan is None else as_plan(plan, wide)
-    report(columns, query)
-    return _UncertainMatches(stream, query, planned, errors, columns, limit=limit)
+    report(columns, shown)
+    return _UncertainMatches(stream, (shown, query), planned, errors, columns, limit=limit)
 
 
 def column_of(clock_error: str | timedelta, stream: Stream) -> tuple[str, ...]:
@@ -72,9 +72,7 @@ def errors_of(
     if name not in columns.attributes:
         return exact_microseconds("clock_error", clock_error)
     column = columns.attributes[name]
-    unit: float | None = 1
-    if column.kind in ("integer", "float"):
-        unit = 1 / 1000 if schema.unit == "ns" else UNITS.get(schema.unit or "")
+    unit = schema.microseconds if column.kind in ("integer", "float") else 1
     if unit is None or column.kind not in ("integer", "float", "duration"):
         raise StreamError(
             f"clock_error='{name}', a column of the kind {column.kind}",
@@ -105,8 +103,12 @@ def with_clocks(
     answer: WhyNot, stream: Stream, query: Query, clock_error: str | timedelta
 ) -> WhyNot:
     """Return an answer of `why_not` with notes on the clocks."""
+    schema = stream.schema
     columns = stream.columns({*attributes_read(query), *column_of(clock_error, stream)})
-    errors = errors_of(clock_error, columns, stream.schema)
+    errors = errors_of(clock_error, columns, schema)
     return clocks.with_clocks(
-        answer, lambda event: errors if isinstance(errors, int) else int(errors[event])
+        answer,
+        uncertain_query(query, schema.time),
+        schema.time,
+        lambda event: errors if isinstance(errors, int) else int(errors[event]),
     )

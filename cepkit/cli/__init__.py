@@ -128,10 +128,9 @@ def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         if verb in arguments:
             module = import_module(f"cepkit.cli.verbs.{verb.replace('-', '_')}")
             module.options(command)
-            command.set_defaults(run=module.run)
-        command.add_argument(
-            "--traceback", action="store_true", help="on an unexpected error, show Python's trace"
-        )
+            command.set_defaults(run=module.run, refuse=command.error)
+        what = "on an unexpected error, show Python's trace"
+        command.add_argument("--traceback", action="store_true", help=what)
     return top
 
 

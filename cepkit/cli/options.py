@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from typing import Any
 
 from cepkit.cli.durations import DURATION_FORMS
 from cepkit.stream.schema import TIES, UNIT_NAMES
@@ -17,6 +18,26 @@ CSV_OPTIONS = {
 """The options that say how a file is written, and their help."""
 
 
+def add(command: argparse._ActionsContainer, option: str, what: str, **settings: Any) -> None:
+    """Add an option.
+
+    Args:
+        command: A command, or a group of its options.
+        option: Its name and what follows it, as "--out FILE"; N is a count. A name alone is a flag,
+            unless there are choices.
+        what: Its help, with its default.
+        **settings: Further ones, by argparse's names.
+    """
+    name, _, metavar = option.partition(" ")
+    if metavar:
+        settings["metavar"] = metavar
+    elif "choices" not in settings:
+        settings["action"] = "store_true"
+    if metavar == "N":
+        settings["type"] = count
+    command.add_argument(name, help=what, **settings)
+
+
 def pattern_options(
     command: argparse.ArgumentParser, *, several: bool = False, required: bool = True
 ) -> None:
@@ -28,159 +49,122 @@ def pattern_options(
         file += "; for several patterns a folder of .cep files, or repeat the option"
         text += "; repeat it for several patterns"
     action = "append" if several else _Once
-    pattern.add_argument("--pattern", metavar="FILE", action=action, help=file)
-    pattern.add_argument("--pattern-text", metavar="TEXT", action=action, help=text)
+    add(pattern, "--pattern FILE", file, action=action)
+    add(pattern, "--pattern-text TEXT", text, action=action)
 
 
 def stream_options(command: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Add the options for events; they are mandatory if `required`."""
     events = command.add_argument_group("events")
-    events.add_argument(
-        "--events",
-        metavar="FILE",
-        action=_Once,
-        required=required,
-        help="a CSV or JSON (both also gzipped) or Parquet file, or a folder of files of one"
-        " format; - for stdin",
+    file = (
+        "a CSV or JSON (both also gzipped) or Parquet file, or a folder of files of one format; "
+        "- for stdin"
     )
-    events.add_argument(
-        "--time",
-        metavar="COLUMN",
-        action=_Times,
-        nargs="+",
-        required=required,
-        help="the time of an event; two columns for its date and its time of day",
-    )
-    events.add_argument(
-        "--type",
-        metavar="COLUMN",
-        help="the type of an event; default: none, and patterns say ANY or DEFINE kinds",
-    )
-    events.add_argument(
-        "--arrival",
-        metavar="COLUMN",
-        help="the order in which events came; default: that of the rows",
-    )
-    events.add_argument(
-        "--ties",
-        choices=TIES,
-        help="what order events of equal time have; default: none",
-    )
-    events.add_argument(
-        "--unit",
-        metavar=f"{{{','.join((*UNIT_NAMES, 'filetime'))}}}",
-        help="the unit of numeric times since 1970; filetime is that of Windows",
-    )
+    add(events, "--events FILE", file, action=_Once, required=required)
+    time = "the time of an event; two columns for its date and its time of day"
+    add(events, "--time COLUMN", time, action=_Times, nargs="+", required=required)
+    kind = "the type of an event; default: none, and patterns say ANY or DEFINE kinds"
+    add(events, "--type COLUMN", kind)
+    add(events, "--arrival COLUMN", "the order in which events came; default: that of the rows")
+    add(events, "--ties", "what order events of equal time have; default: none", choices=TIES)
+    unit = "the unit of numeric times since 1970; filetime is that of Windows"
+    add(events, f"--unit {{{','.join((*UNIT_NAMES, 'filetime'))}}}", unit)
     for name, what in CSV_OPTIONS.items():
         metavar = "TEXT" if name == "time-format" else "NAME" if name == "encoding" else "CHAR"
-        events.add_argument(f"--{name}", metavar=metavar, action=_Once, help=what)
-    events.add_argument(
-        "--timezone",
-        metavar="ZONE",
-        help="the zone of times without one, as Europe/Copenhagen; default: UTC",
-    )
+        add(events, f"--{name} {metavar}", what, action=_Once)
+    zone = "the zone of times without one, as Europe/Copenhagen; default: UTC"
+    add(events, "--timezone ZONE", zone)
     for name, what in (("since", "the first time"), ("until", "the end, which is not in it")):
-        events.add_argument(
-            f"--{name}",
-            metavar="TIME",
-            action=_Once,
-            help=f"a time range of the events: {what}, as 2024-03-01T10:00:00, or in --unit",
-        )
+        end = f"a time range of the events: {what}, as 2024-03-01T10:00:00, or in --unit"
+        add(events, f"--{name} TIME", end, action=_Once)
     engine = events.add_mutually_exclusive_group()
-    engine.add_argument(
-        "--local",
-        action="store_true",
-        help="run in this process (the default): the events must fit memory, unless they are"
-        " Parquet files in the order of time",
+    local = (
+        "run in this process (the default): the events must fit memory, unless they are Parquet "
+        "files in the order of time"
     )
-    engine.add_argument(
-        "--spark",
-        action="store_true",
-        help="run on Spark, on all cores: for events that do not fit memory",
-    )
+    add(engine, "--local", local)
+    add(engine, "--spark", "run on Spark, on all cores: for events that do not fit memory")
 
 
 def threads_option(command: argparse._ActionsContainer) -> None:
     """Add --threads."""
-    command.add_argument(
-        "--threads",
-        type=count,
-        metavar="N",
-        help="use at most N threads; default: all cores, or those of CEPKIT_THREADS",
-    )
+    what = "use at most N threads; default: all cores, or those of CEPKIT_THREADS"
+    add(command, "--threads N", what)
 
 
 def clock_option(command: argparse._ActionsContainer) -> None:
     """Add --clock-error."""
-    command.add_argument(
-        "--clock-error",
-        metavar="DURATION",
-        help='how far the clock of an event may be off, as "20 ms", or the column that says it',
-    )
+    what = 'how far the clock of an event may be off, as "20 ms", or the column that says it'
+    add(command, "--clock-error DURATION", what)
 
 
 def plan_options(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Add --plan, --planner and --statistics, and return their group."""
     group = command.add_argument_group("how to evaluate it; default: by the cheapest plan")
     way = group.add_mutually_exclusive_group()
-    way.add_argument("--plan", metavar="ORDER", help='the order of the variables, as "c,b,a"')
-    way.add_argument(
-        "--planner",
-        metavar="NAME",
-        help="the plan of this planner; `cepkit plan --help` lists them",
-    )
+    add(way, "--plan ORDER", 'the order of the variables, as "c,b,a"')
+    add(way, "--planner NAME", "the plan of this planner; `cepkit plan --help` lists them")
     statistics_option(group)
     return group
 
 
 def statistics_option(command: argparse._ActionsContainer) -> None:
     """Add --statistics."""
-    command.add_argument(
-        "--statistics",
-        metavar="FILE",
-        help="a file from `cepkit profile --json FILE`, instead of profiling",
-    )
+    what = "a file from `cepkit profile --json FILE`, instead of profiling"
+    add(command, "--statistics FILE", what)
 
 
-def out_option(command: argparse._ActionsContainer, description: str) -> None:
-    """Add --out; `json_option` adds --overwrite.
+def output_options(command: argparse.ArgumentParser, *, out: str, json: str) -> None:
+    """Add --out, --json and --overwrite, in a group of their own.
 
     Args:
-        description: The kinds of files that can be written.
+        out: The kinds of files that --out writes.
+        json: The content of --json.
     """
-    command.add_argument(
-        "--out", metavar="FILE", help=f"{description}. Written completely or not at all"
-    )
+    output = command.add_argument_group("output")
+    out_option(output, out)
+    json_option(output, json)
+
+
+def out_option(command: argparse._ActionsContainer, what: str) -> None:
+    """Add --out, which writes files of the kinds in `what`; `json_option` adds --overwrite."""
+    add(command, "--out FILE", f"{what}. Written completely or not at all")
 
 
 def durations_option(command: argparse._ActionsContainer) -> None:
     """Add --durations."""
-    command.add_argument(
-        "--durations",
-        choices=DURATION_FORMS,
-        default="iso",
-        help="how durations are written in a CSV file: PT90.5S (ISO 8601), or seconds, 90.5;"
-        " default: iso",
+    what = (
+        "how durations are written in a CSV file: PT90.5S (ISO 8601), or seconds, 90.5; "
+        "default: iso"
     )
+    add(command, "--durations", what, choices=DURATION_FORMS, default="iso")
 
 
-def json_option(command: argparse._ActionsContainer, what: str) -> None:
-    """Add --json and --overwrite; `what` names the content of --json."""
-    command.add_argument(
-        "--json",
-        metavar="FILE",
-        help=f"write {what} as JSON to a .json file; - for stdout, which then has nothing else",
-    )
+def json_option(command: argparse._ActionsContainer, content: str) -> None:
+    """Add --json and --overwrite."""
+    what = f"write {content} as JSON to a .json file; - for stdout, which then has nothing else"
+    add(command, "--json FILE", what)
     overwrite_option(command)
 
 
 def overwrite_option(command: argparse._ActionsContainer) -> None:
     """Add --overwrite."""
-    command.add_argument(
-        "--overwrite",
-        action="store_true",
-        help="replace existing files; otherwise they are refused",
-    )
+    add(command, "--overwrite", "replace existing files; otherwise they are refused")
+
+
+def given(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Return some options of a command line as keyword arguments."""
+    return {name: getattr(arguments, name) for name in names}
+
+
+def refuse_for_several(
+    arguments: argparse.Namespace, queries: Mapping[str, object], *options: str
+) -> None:
+    """Refuse options that apply only to a single pattern, as "clock_error" for --clock-error."""
+    for name in options:
+        if getattr(arguments, name):
+            option = name.removesuffix("_events").replace("_", "-")  # `run` itself is the verb
+            arguments.refuse(f"--{option} is for one pattern, and there are {len(queries):,}")
 
 
 def count(text: str) -> int:

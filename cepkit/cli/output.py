@@ -110,6 +110,30 @@ def write_frame(arguments: argparse.Namespace, frame: pd.DataFrame, target: Path
         say(f"{count_text(len(frame), 'row')}, written to {target}")
 
 
+def report(
+    arguments: argparse.Namespace,
+    shown: object,
+    rows: pd.DataFrame,
+    target: Path | None,
+    data: Any,
+) -> None:
+    """Print a result, write its rows to the file of `--out`, and its data to that of `--json`.
+
+    Args:
+        arguments: With `overwrite` and `json`.
+        shown: What is printed; nothing if `--json` takes stdout.
+        rows: What `--out` writes.
+        target: From `check_targets`.
+        data: An object, or a text that is JSON.
+    """
+    if arguments.json != "-":
+        say(str(shown))
+    if target:
+        write_frame(arguments, rows, target)
+    if arguments.json:
+        write_json(arguments, data)
+
+
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a DataFrame as JSON data."""
     rows = pa.Table.from_pandas(frame, preserve_index=False).to_pylist()
@@ -192,3 +216,8 @@ def plan_as_data(plan: Plan) -> dict[str, object]:
         "orders": [list(branch.variables) for branch in plan.branches],
         "cost": number_as_data(plan.cost),
     }
+
+
+def plans_as_data(names: Iterable[str], plans: Iterable[Plan]) -> dict[str, object]:
+    """Return the plans of several patterns as JSON data, by the names of the patterns."""
+    return dict(zip(names, map(plan_as_data, plans), strict=True))

@@ -8,12 +8,13 @@ from time import perf_counter
 from typing import Any
 
 import cepkit as ck
+from cepkit.cli import options as opt
 from cepkit.cli.inputs import open_stream, profiled, saved_statistics
 from cepkit.cli.output import (
     check_targets,
     explained,
     number_as_data,
-    plan_as_data,
+    plans_as_data,
     write,
     write_json,
 )
@@ -27,8 +28,7 @@ from cepkit.tables import count_text, text_table, whole
 
 def detect_several(arguments: argparse.Namespace, queries: Mapping[str, Query]) -> None:
     """Find the matches of several patterns: into a file, or print their counts."""
-    alone = ("plan", "planner", "clock_error", "sample")
-    _refuse(arguments, queries, {name: f"--{name.replace('_', '-')}" for name in alone})
+    opt.refuse_for_several(arguments, queries, "plan", "planner", "clock_error", "sample")
     if arguments.stream:
         detect_in_folder(arguments, dict(queries), None)
         return
@@ -39,23 +39,12 @@ def detect_several(arguments: argparse.Namespace, queries: Mapping[str, Query]) 
         statistics = saved_statistics(arguments.statistics)
         plan = ck.choose_plan(dict(queries), statistics, share=arguments.share)
     begin = perf_counter()
-    matches: Any = ck.detect(
-        stream,
-        dict(queries),
-        plan,
-        share=arguments.share,
-        limit=arguments.limit,
-        sets=arguments.sets,
-    )
+    given = opt.given(arguments, "share", "limit", "sets")
+    matches: Any = ck.detect(stream, dict(queries), plan, **given)
 
     def work() -> dict[str, int]:
         if target:
-            write(
-                matches.together,
-                target,
-                overwrite=arguments.overwrite,
-                durations=arguments.durations,
-            )
+            write(matches.together, target, **opt.given(arguments, "overwrite", "durations"))
         counts: dict[str, int] = matches.counts().to_dict()
         return counts
 
@@ -75,7 +64,7 @@ def detect_several(arguments: argparse.Namespace, queries: Mapping[str, Query]) 
             "matches": {name: number_as_data(number) for name, number in numbers.items()},
             "out": str(target) if target else None,
             "seconds": elapsed,
-            "plans": {name: plan_as_data(one) for name, one in plans.items()},
+            "plans": plans_as_data(matches.names, matches.plans),
         }
         if explanation is not None:
             data["steps"] = explanation.to_pandas().to_dict("records")
@@ -84,7 +73,7 @@ def detect_several(arguments: argparse.Namespace, queries: Mapping[str, Query]) 
 
 def plan_several(arguments: argparse.Namespace, queries: Mapping[str, Query], cost: str) -> None:
     """Print plans of several patterns that share their common parts."""
-    _refuse(arguments, queries, {"planner": "--planner", "run_events": "--run", "out": "--out"})
+    opt.refuse_for_several(arguments, queries, "planner", "run_events", "out")
     COSTS.pick(cost)  # refuse a wrong name before minutes of profiling
     if arguments.statistics:
         statistics = saved_statistics(arguments.statistics)
@@ -99,20 +88,9 @@ def plan_several(arguments: argparse.Namespace, queries: Mapping[str, Query], co
             "cost_model": plan.cost_model.name,
             "cost": number_as_data(plan.cost),
             "alone": number_as_data(plan.alone),
-            "plans": {
-                name: plan_as_data(one) for name, one in zip(plan.names, plan.plans, strict=True)
-            },
+            "plans": plans_as_data(plan.names, plan.plans),
             "shared": [
                 {"sub_pattern": node.pattern, "patterns": list(node.names)} for node in plan.shared
             ],
         }
         write_json(arguments, data)
-
-
-def _refuse(
-    arguments: argparse.Namespace, queries: Mapping[str, Query], options: Mapping[str, str]
-) -> None:
-    """Refuse options that apply only to a single pattern."""
-    for name, option in options.items():
-        if getattr(arguments, name):
-            arguments.refuse(f"{option} is for one pattern, and there are {len(queries):,}")

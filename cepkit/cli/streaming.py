@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import cepkit as ck
-from cepkit.cli.options import CSV_OPTIONS
+from cepkit.cli.options import CSV_OPTIONS, add, given
 from cepkit.cli.spark_files import quiet_session, read_on_spark
 from cepkit.cli.terminal import note, say
 from cepkit.errors import StreamError
@@ -31,23 +31,12 @@ def streaming_options(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group(
         "a folder in which files arrive", "on Spark, until Ctrl-C; started again, it continues"
     )
-    group.add_argument("--stream", action="store_true", help="--events is such a folder")
-    group.add_argument(
-        "--checkpoint", metavar="FOLDER", help="the folder that records how far the files were read"
-    )
-    group.add_argument(
-        "--lateness",
-        metavar="DURATION",
-        help='how much earlier an event may be than one before it, as "10 seconds"',
-    )
-    group.add_argument(
-        "--max-ahead",
-        metavar="DURATION",
-        help="how far a time may be ahead of the system clock",
-    )
-    group.add_argument(
-        "--once", action="store_true", help="end when all files that are there have been read"
-    )
+    add(group, "--stream", "--events is such a folder")
+    add(group, "--checkpoint FOLDER", "the folder that records how far the files were read")
+    lateness = 'how much earlier an event may be than one before it, as "10 seconds"'
+    add(group, "--lateness DURATION", lateness)
+    add(group, "--max-ahead DURATION", "how far a time may be ahead of the system clock")
+    add(group, "--once", "end when all files that are there have been read")
 
 
 def detect_in_folder(
@@ -66,9 +55,9 @@ def detect_in_folder(
     _check(arguments)
 
     stream = _open(arguments)
-    given: Any = query
-    options = {"share": arguments.share} if isinstance(query, dict) else {}
-    matches: Any = ck.detect(stream, given, plan, sets=arguments.sets, **options)
+    options = given(arguments, "sets", *(("share",) if isinstance(query, dict) else ()))
+    patterns: Any = query
+    matches: Any = ck.detect(stream, patterns, plan, **options)
     note(repr(matches))
     writer = matches.writeStream.format("parquet")
     checkpoint = str(path_of(arguments.checkpoint).resolve())
@@ -153,10 +142,4 @@ def _open(arguments: argparse.Namespace) -> Stream:
     session.conf.set("spark.sql.session.timeZone", arguments.timezone or "UTC")
     batch = read_on_spark(str(folder))
     frame = folder_frame(session, folder, kind, batch, time=arguments.time, unit=arguments.unit)
-    return ck.events(
-        frame,
-        time=arguments.time,
-        type=arguments.type,
-        lateness=arguments.lateness,
-        max_ahead=arguments.max_ahead,
-    )
+    return ck.events(frame, **given(arguments, "time", "type", "lateness", "max_ahead"))

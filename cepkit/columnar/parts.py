@@ -28,11 +28,11 @@ from cepkit.columnar.slices.cutting import (
     HEAVY_CANDIDATES,
     HEAVY_ROWS,
     HEAVY_WINDOWS,
-    SLICE_ROWS,
     cut,
     looks_ahead,
     numbered,
     readings,
+    rows_of_slices,
     slices,
 )
 from cepkit.columnar.slices.plans import SlicePlan, SlicePlans, SliceRun, SliceWork, total
@@ -134,7 +134,8 @@ def run_parts(
         slice_rows: Events of a slice; None: chosen from the window.
         threads: The most slices at the same time.
     """
-    least, windows = SLICE_ROWS if plans is None else plans.least_rows(columns), None
+    windows = None
+    least = rows_of_slices(len(columns)) if plans is None else plans.least_rows(columns)
     if plans is None and query.work > HEAVY:
         least = min(least, max(HEAVY_ROWS, int(HEAVY_CANDIDATES / query.work)))
         windows = HEAVY_WINDOWS

@@ -13,7 +13,9 @@ from cepkit.diagnosis.result import AnswerEvent, WhyNot
 from cepkit.diagnosis.words import duration_text
 from cepkit.pattern import requirements as req
 from cepkit.pattern.bounds import bound_of
+from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.normal_form import Branch, normal_form
+from cepkit.pattern.query import Query
 from cepkit.pattern.uncertain import Difference, differences_of
 
 _MISSES = 5
@@ -22,39 +24,43 @@ ErrorOf = Callable[[int], int]
 """Returns the error of the clock of an event, in microseconds."""
 
 
-def with_clocks(answer: WhyNot, error_of: ErrorOf) -> WhyNot:
+def with_clocks(answer: WhyNot, query: Query, time: str, error_of: ErrorOf) -> WhyNot:
     """Return an answer with notes that say what clocks would have to show.
 
     Args:
         answer: The answer.
+        query: Its query, from `uncertain_query`.
+        time: The column of the time.
         error_of: The errors.
     """
+    branches = normal_form(query)
     notes = []
     if answer.events:
-        findings = answer.requirements.rows
-        text = _note(answer, answer.events, answer.culprits, findings, error_of)
+        events, findings = (*answer.events, *answer.culprits), answer.requirements.rows
+        text = _note(branches, events, answer.culprits, findings, time, error_of)
         notes += [] if text is None else [text]
     else:
         for number, miss in enumerate(answer.near_misses.rows[:_MISSES], start=1):
-            text = _note(answer, miss.events, (), miss.violated, error_of)
+            text = _note(branches, miss.events, (), miss.violated, time, error_of)
             notes += [] if text is None else [f"near miss {number}: {text}"]
     return replace(answer, notes=(*answer.notes, *notes))
 
 
 def _note(
-    answer: WhyNot,
+    branches: Sequence[Branch],
     events: Sequence[AnswerEvent],
     culprits: Sequence[AnswerEvent],
     findings: Sequence[Finding],
+    time: str,
     error_of: ErrorOf,
 ) -> str | None:
     """Return the note on a combination; None if it lacks an event, or was not decided."""
-    at = {event.variable: event for event in (*events, *culprits)}
-    branch = next((b for b in normal_form(answer.query) if {*b.variables} <= {*at}), None)
+    at = {event.variable: event for event in events}
+    branch = next((b for b in branches if {*b.variables} <= {*at}), None)
     failing = [f for f in findings if f.holds is not True]
     if branch is None or any(f.holds is None for f in failing):
         return None
-    others = [f for f in failing if not _of_times(f, culprits)]
+    others = [f for f in failing if not _of_times(f, culprits, time)]
     if others:
         return f"no clocks make it a match: {req.text_of(others[0].requirement)} fails"
     errors = {v: error_of(event.event) for v, event in at.items()}
@@ -71,12 +77,13 @@ def _note(
     return _only_if(branch, demands, culprits, clocks)
 
 
-def _of_times(finding: Finding, culprits: Sequence[AnswerEvent]) -> bool:
+def _of_times(finding: Finding, culprits: Sequence[AnswerEvent], time: str) -> bool:
     match finding.requirement:
         case req.Before() | req.Within():
             return True
         case req.Holds(condition):
-            return bound_of(condition) is not None
+            names = {name for _, name in attributes_of(condition)}
+            return time in names or bound_of(condition) is not None
         case req.Absent():
             return len(culprits) == 1
         case _:

@@ -27,6 +27,7 @@ from cepkit.figures.charts.pattern_graph import draw_pattern_graph
 from cepkit.figures.charts.plan import draw_plan, draw_plans, draw_query
 from cepkit.figures.charts.plan_comparison import draw_costs
 from cepkit.figures.charts.plans_in_force import draw_plans_in_force
+from cepkit.figures.charts.proposals import draw_learned
 from cepkit.figures.charts.rate_curves import draw_what_if
 from cepkit.figures.charts.search_traces import draw_searches
 from cepkit.figures.charts.shared_plan import draw_shared_plans
@@ -41,6 +42,7 @@ from cepkit.figures.charts.weighed_plans import draw_tradeoff
 from cepkit.figures.register import Figure, Figures
 from cepkit.figures.report import write_report
 from cepkit.figures.traces import TRACE_FIGURES, Player
+from cepkit.learning.result import Learned
 from cepkit.pattern.builder import Pattern
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -75,6 +77,7 @@ FIGURES = Figures(
         Figure("validity", Validity, draw_validity, "how long a plan is right"),
         Figure("plans", PlansInForce, draw_plans_in_force, "rates, plan in force, and its work"),
         Figure("curve", Calibration, draw_calibration, "matches by the value of a parameter"),
+        Figure("proposals", Learned, draw_learned, "proposed patterns by precision and recall"),
         Figure("steps", Explanation, draw_explanation, "expected and actual work of each step"),
         Figure("aggregates", Aggregates, draw_aggregates, "aggregates over time"),
         Figure("difference", Equivalence, draw_difference, "a stream over which patterns differ"),

@@ -107,16 +107,18 @@ def _comparison(comparison: PlanComparison) -> str:
     rows_of_plans = bars(comparison)
     rows = [
         (
-            f"{row.planner} ★" if row.best else row.planner,
-            row.plan,
+            f"{row.plan} ★" if row.best else row.plan,
+            ", ".join(
+                f"{name} ({number(float(f'{1000 * seconds:.3g}'))} ms)"
+                for name, seconds in row.planners
+            ),
             row.cost,
             number(row.relative),
-            number(float(f"{1000 * row.seconds:.3g}")),
         )
         for row in rows_of_plans
     ]
     cost = "cost as a tree" if comparison.has_trees else "cost"
-    head = ("planner", "plan", cost, "x best", "planning ms")
+    head = ("plan", "planners (planning time)", cost, "x best")
     remarks = [page.paragraph(f"{planner}: {reason}.") for planner, reason in comparison.refused]
     if comparison.has_trees:
         remarks.insert(0, page.paragraph(_AS_TREES))
@@ -124,11 +126,11 @@ def _comparison(comparison: PlanComparison) -> str:
         "Plans compared",
         page.paragraph(", ".join(labels_of(comparison.query.structure).values())),
         page.table(
-            f"What each planner finds (★ the cheapest); cost: {comparison.cost_model}",
+            f"What the planners find (★ the cheapest); cost: {comparison.cost_model}",
             head,
             rows,
             numbers=range(2, len(head)),
-            wide=[1],
+            wide=[0, 1],
             marked=[i for i, row in enumerate(rows_of_plans) if row.best],
         ),
         *remarks,

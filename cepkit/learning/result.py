@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _HEAD = ("", "pattern", "precision", "recall", "F1", "false a day", "support")
-_CHANCE = 0.01
+_CHANCE = 0.05 / 20
+"""The chance that random alarms do as well: twenty candidates are judged at most."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -146,12 +147,12 @@ class Learned(Printed):
 
     def __str__(self) -> str:
         if not self.proposals:
-            return "\n".join(self._remarks())
+            return "\n".join(self.remarks())
         parts = [f"{at}. {each}" for at, each in enumerate(self.proposals, 1)]
-        return "\n\n".join([*parts, "\n".join(self._remarks())])
+        return "\n\n".join([*parts, "\n".join(self.remarks())])
 
     def _repr_html_(self) -> str:
-        remarks = html_lines("\n".join(self._remarks()))
+        remarks = html_lines("\n".join(self.remarks()))
         if not self.proposals:
             return html_output(remarks)
         cells = [
@@ -168,7 +169,8 @@ class Learned(Printed):
         ]
         return html_output(html_table(_HEAD, cells, left=2), remarks)
 
-    def _remarks(self) -> list[str]:
+    def remarks(self) -> list[str]:
+        """Return what the scores rest on: the split, the base rate, an interrupt."""
         before, later = self.incidents
         remarks = []
         if not self.proposals:

@@ -8,6 +8,7 @@ wider pattern is an ordinary one (AND, with bounds between the times), so the en
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import combinations
@@ -22,10 +23,12 @@ from cepkit.pattern.conditions import (
     Comparison,
     Expression,
     Literal,
+    Negative,
     attributes_of,
     conjuncts,
     variables_of,
 )
+from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.nodes import (
     And,
     Event,
@@ -37,6 +40,7 @@ from cepkit.pattern.nodes import (
     Or,
     Seq,
     Structure,
+    absent_in,
     events_of,
     walk,
 )
@@ -44,7 +48,6 @@ from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.printer import expression_text, structure_text
 from cepkit.pattern.query import Query
-from cepkit.pattern.rewrite import renamed
 
 CERTAINTY = "certainty"
 """The column that says whether a match is certain."""
@@ -74,6 +77,9 @@ def differences_of(branch: Branch) -> tuple[Difference, ...]:
     pairs = list(combinations(positive, 2))
     pairs += [(x, event.variable) for x in positive for event in branch.negated]
     limits = [(one, branch.window.most) for one in pairs] if branch.window is not None else []
+    for one in filter(None, map(_difference_of, branch.conditions)):
+        pair = one.later, one.earlier
+        most[pair] = min(most.get(pair, one.most), one.most)
     bounds = [bound for c in branch.conditions if (bound := bound_of(c)) is not None]
     limits += [((bound.first, bound.last), bound.window.most) for bound in bounds]
     for (x, y), limit in limits:
@@ -82,15 +88,15 @@ def differences_of(branch: Branch) -> tuple[Difference, ...]:
     return tuple(Difference(*pair, limit) for pair, limit in sorted(most.items()))
 
 
-def check_uncertain(query: Query, time: str) -> None:
-    """Check that matches under uncertain clocks are defined for a query.
+def uncertain_query(query: Query, time: str) -> Query:
+    """Return a query whose conditions on the time column are differences, in microseconds.
 
     Args:
         query: The query.
         time: The column of the time.
 
     Raises:
-        UnsupportedError: They are not.
+        UnsupportedError: Matches under uncertain clocks are not defined for it.
     """
     names = [event.variable for event in events_of(query.written)]
     for name in names:
@@ -112,12 +118,7 @@ def check_uncertain(query: Query, time: str) -> None:
         )
     if any(isinstance(window, TimeWindow) and window.days is not None for window in windows):
         raise _refusal("a window in calendar days", "WITHIN 24 hours, say")
-    for condition in conjuncts(query.where):
-        if any(name == time for _, name in attributes_of(condition)):
-            raise _refusal(
-                f"the condition {expression_text(condition)}, which reads the time",
-                "WITHIN 5 seconds FROM a TO c bounds the time between two events",
-            )
+    query = _with_differences(query, time)
     branches = normal_form(query)
     if len({frozenset(branch.variables) for branch in branches}) < len(branches):
         raise _refusal("an OR of absences", "detect one pattern for each choice")
@@ -128,6 +129,89 @@ def check_uncertain(query: Query, time: str) -> None:
                     f"one event could break both NOT of '{one.variable}' and of '{other.variable}'",
                     "absent events of one type each",
                 )
+    return query
+
+
+def _with_differences(query: Query, time: str) -> Query:
+    absent = absent_in(query.written)
+    where: list[Expression] = []
+    for condition in conjuncts(query.where):
+        if all(name != time for _, name in attributes_of(condition)):
+            where.append(condition)
+            continue
+        differences = _differences(condition, time)
+        if not differences or variables_of(condition) <= absent:
+            raise _refusal(
+                f"the condition {expression_text(condition)}, which reads the time",
+                f"a bound of the time between two events, as b.{time} - a.{time} <= 5 seconds",
+            )
+        where += [_stored(each) for each in differences]
+    return replace(query, where=_all_of(where))
+
+
+def _differences(condition: Expression, time: str) -> list[Difference]:
+    """Return the differences that a comparison of two times demands; none for other conditions."""
+    match condition:
+        case Comparison("<" | "<=" | ">" | ">=" | "=" as sign, left, right):
+            terms = _terms(Arithmetic("-", left, right), time)
+        case _:
+            return []
+    if terms is None or sorted(factor for name, factor in terms.items() if name) != [-1, 1]:
+        return []
+    one, other = sorted(filter(None, terms), key=lambda name: -terms[name])
+    constant, strict = terms.get("", 0), sign in ("<", ">")
+    forward, backward = (
+        Difference(one, other, -constant - strict),
+        Difference(other, one, constant - strict),
+    )
+    if sign == "=":
+        return [forward, backward]
+    return [forward] if sign in ("<", "<=") else [backward]
+
+
+def _terms(value: Expression, time: str) -> dict[str, int] | None:
+    """Return the factors of the times of variables, and of "" the microseconds besides."""
+    match value:
+        case Attribute(variable, name) if name == time:
+            return {variable: 1}
+        case Literal(timedelta() as length):
+            return {"": in_microseconds(length)}
+        case Negative(operand):
+            return _terms(Arithmetic("-", Literal(timedelta()), operand), time)
+        case Arithmetic("+" | "-" as sign, left, right):
+            terms, others = _terms(left, time), _terms(right, time)
+            if terms is None or others is None:
+                return None
+            for name, factor in others.items():
+                terms[name] = terms.get(name, 0) + (factor if sign == "+" else -factor)
+            return {name: factor for name, factor in terms.items() if factor}
+        case _:
+            return None
+
+
+def _stored(one: Difference) -> Expression:
+    """Return a difference as a condition; `bound_of` takes it for no bound of a step."""
+    gap = Arithmetic("-", Attribute(one.earlier, TIME), Attribute(one.later, TIME))
+    return Comparison(">=", gap, Literal(timedelta(microseconds=-one.most)))
+
+
+def _difference_of(condition: Expression) -> Difference | None:
+    """Return the difference of a condition from `_stored`; None for any other."""
+    match condition:
+        case Comparison(
+            ">=",
+            Arithmetic("-", Attribute(earlier, name), Attribute(later, other)),
+            Literal(timedelta() as least),
+        ) if name == other == TIME:
+            return Difference(later, earlier, -in_microseconds(least))
+        case _:
+            return None
+
+
+def _all_of(conditions: Sequence[Expression]) -> Expression | None:
+    if len(conditions) < 2:
+        return conditions[0] if conditions else None
+    return AllOf(tuple(conditions))
 
 
 def _refusal(what: str, hint: str) -> UnsupportedError:
@@ -149,48 +233,32 @@ def _problem(node: Structure) -> tuple[str, str]:
             return "", ""
 
 
-def widened(query: Query, error: int, present: str | None = None) -> Query:
+def widened(query: Query, error: int, *, breaking: bool = False) -> Query:
     """Return a query with all possible matches, and perhaps others, in any order.
 
-    An event breaks its NOT if it surely lies in its place.
-
     Args:
-        query: One that passed `check_uncertain`.
+        query: From `uncertain_query`.
         error: The greatest error of a clock in microseconds.
-        present: A negated variable. Its matches also bind, as `present_name`, each event that may
-            lie in the place of that NOT.
+        breaking: Whether all events that may lie in the place of a NOT break it; else only those
+            that surely do.
     """
     branches = normal_form(query)
-    absent = frozenset(event.variable for branch in branches for event in branch.negated)
+    absent = absent_in(query.written)
     window = query.window.most if query.window is not None else None
-    where = list(conjuncts(query.where))
-    copies = {} if present is None else {present: present_name(query, present)}
-    where += [renamed(c, copies) for c in where if {*copies} & variables_of(c)]
+    where = [c for c in conjuncts(query.where) if _difference_of(c) is None]
     for one in dict.fromkeys(one for branch in branches for one in differences_of(branch)):
-        of_absent = one.about & absent
-        if not of_absent and one.most == window:
-            continue  # the window of the query
-        where.append(_condition(one, -2 * error if of_absent else 2 * error))
-        if present in one.about and one.most != window:
-            where.append(renamed(_condition(one, 2 * error), copies))
+        if one.about & absent:
+            where.append(_condition(one, 2 * error if breaking else -2 * error))
+        elif one.most != window:  # else it is the window of the query
+            where.append(_condition(one, 2 * error))
     return replace(
         query,
-        structure=_unordered(query.written, copies),
-        where=AllOf(tuple(where)) if len(where) > 1 else where[0] if where else None,
+        structure=_unordered(query.written),
+        where=_all_of(where),
         window=None if window is None else TimeWindow(window + 2 * error),
         bounds=(),
-        returned=query.returned if present is None else (),
         text=None,
     )
-
-
-def present_name(query: Query, variable: str) -> str:
-    """Return a name, used by no other variable, for an event in the place of a NOT."""
-    used = {event.variable for event in events_of(query.written)}
-    name = f"present {variable}"
-    while name in used:
-        name += "'"
-    return name
 
 
 def _condition(one: Difference, margin: int) -> Expression:
@@ -198,16 +266,14 @@ def _condition(one: Difference, margin: int) -> Expression:
     return Comparison("<=", gap, Literal(timedelta(microseconds=one.most + margin)))
 
 
-def _unordered(structure: Structure, copies: dict[str, str]) -> Structure:
-    """Return a structure with AND for SEQ, and with the copies of absent events beside these."""
+def _unordered(structure: Structure) -> Structure:
+    """Return a structure with AND for SEQ."""
     match structure:
         case Seq(items) | And(items):
-            return And(tuple(_unordered(item, copies) for item in items))
+            return And(tuple(map(_unordered, items)))
         case Or(items):
-            return replace(structure, items=tuple(_unordered(item, copies) for item in items))
+            return replace(structure, items=tuple(map(_unordered, items)))
         case Opt(item):
-            return replace(structure, item=_unordered(item, copies))
-        case Not(Event(variable) as event) if variable in copies:
-            return And((structure, replace(event, variable=copies[variable])))
+            return replace(structure, item=_unordered(item))
         case _:
             return structure

@@ -15,7 +15,7 @@ from cepkit.pattern.nodes import labels_of
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.logarithms import from_log, log_text
-from cepkit.plan.nodes import Plan, TreePlan, as_tree
+from cepkit.plan.nodes import BranchPlan, Plan, TreePlan, as_tree
 from cepkit.plan.printer import one_line
 from cepkit.planners import DEFAULT, PLANNERS
 from cepkit.planners.choose import cost_plan, name_of, searched
@@ -137,6 +137,14 @@ class PlanComparison(Printed):
                 return row.plan
         names = ", ".join(row.plan.planner for row in self.rows)
         raise PlanError(f"the comparison has no plan of '{planner}'", expected=f"one of {names}")
+
+    @property
+    def by_plan(self) -> tuple[tuple[ComparedPlan, ...], ...]:
+        """The rows with the same plan together, the cheapest plan first."""
+        alike: dict[tuple[BranchPlan, ...], list[ComparedPlan]] = {}
+        for row in self.rows:
+            alike.setdefault(row.plan.branches, []).append(row)
+        return tuple(sorted(map(tuple, alike.values()), key=lambda rows: self.log_cost(rows[0])))
 
     def log_cost(self, row: ComparedPlan) -> float:
         """Return the logarithm of the cost by which plans are compared here."""

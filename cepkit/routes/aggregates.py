@@ -20,7 +20,7 @@ from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.routes.detected import aggregate_detected
 from cepkit.routes.functions import attributes_of, carrying
-from cepkit.routes.in_pieces import aggregate_in_pieces
+from cepkit.routes.in_pieces import aggregate_in_pieces, aggregate_in_slices
 from cepkit.routes.result import SeveralAggregates
 from cepkit.routes.sharing import Cluster, Shared, SharingPlan, plan_sharing, shareable
 from cepkit.routes.ways import aggregate_sequence, way_of
@@ -76,6 +76,10 @@ def aggregate(
     for q in sequences:
         check_kinds(queries[q], columns.kinds)
     report(columns, *(queries[q] for q in sequences))
+    if len(queries) == 1 and share == "none":
+        one = aggregate_in_slices(columns, stream.schema, queries[0], functions[0], emit, ways[0])
+        if one is not None:
+            return SeveralAggregates((one,), SharingPlan(names, (), reasons))
     rates = partial(shared.rates_of, columns=columns)
     plan = plan_sharing(names, sharing, functions, reasons, rates, share)
 

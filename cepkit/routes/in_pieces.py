@@ -1,4 +1,4 @@
-"""Aggregates over files that need not fit into memory: of each piece its own rows, or sums.
+"""Aggregates over files that need not fit into memory, or by slices side by side: rows, or sums.
 
 As on Spark, rows at the moments of a piece depend on the events of a window before it, and of two
 windows where events must be absent before a match.
@@ -24,12 +24,12 @@ from cepkit.aggregation.sequence.operations import operations_of
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.detector import Detector
-from cepkit.columnar.pieces import Piece, Pieces, large_parts, plan_of_parts
+from cepkit.columnar.pieces import Cut, Piece, Pieces, cut_of, large_parts, plan_of_parts
 from cepkit.columnar.results.in_pieces import matches_in_pieces
 from cepkit.columnar.results.reports import report
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
-from cepkit.columnar.slices.cutting import looks_ahead
+from cepkit.columnar.slices.cutting import looks_ahead, rows_of_slices, slices
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.policies import Strategy
@@ -41,10 +41,13 @@ from cepkit.routes.ways import Way, aggregate_sequence
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.reading.ingest import attribute
+from cepkit.stream.schema import Schema
 from cepkit.stream.stream import Stream
-from cepkit.threads import Job, in_order
+from cepkit.threads import Job, in_order, number_of_threads
 
 Groups = npt.NDArray[np.int32]
+_HEAD = 1 << 17
+"""A method is chosen by so many events."""
 
 
 def aggregate_in_pieces(
@@ -69,6 +72,36 @@ def aggregate_in_pieces(
         number = matches_in_pieces(stream, bare, plan, parts, cut).count()
         rows: dict[str, Values] = kept({name: [number] for name in functions}, query.having)
         return Aggregates(query, emit, "detect", way.reason, rows)
+    cut = _widened(cut, compiled, emit, detects=detects)
+    carried = sorted({stream.schema.time, *query.group_by, *attributes_of(functions)})
+    pieces = Pieces(parts, cut, sorted(attributes), carried)
+    check_kinds(query, pieces.nothing.kinds)
+    return _Aggregation(stream.schema, query, functions, emit, way, compiled, pieces).result()
+
+
+def aggregate_in_slices(
+    columns: EventColumns, schema: Schema, query: Query, functions: Mapping[str, Function],
+    emit: Emit, way: Way,
+) -> Aggregates | None:  # fmt: skip
+    """Return the aggregates of a sequence, of the slices of a stream in memory side by side.
+
+    It does not depend on the number of threads whether there are slices, as sums of floats do.
+
+    Returns:
+        None if slices do not serve: the stream is short or the window long, or groups are added up.
+    """
+    compiled = compile_query(without_aggregates(query), as_plan(None, without_aggregates(query)))
+    cut = cut_of(compiled)
+    if cut is None or cut.clock != "time" or cut.counting or (emit == "total" and query.group_by):
+        return None
+    in_slices = _Slices(columns, _widened(cut, compiled, emit, detects=False))
+    if len(in_slices.bounds) < 2:
+        return None
+    return _Aggregation(schema, query, functions, emit, way, compiled, in_slices).result()
+
+
+def _widened(cut: Cut, compiled: CompiledQuery, emit: Emit, *, detects: bool) -> Cut:
+    """Return a cut with as much before and after each piece as its rows need."""
     absent = detects and any(branch.negated for branch in compiled.branches)
     windows = detects and looks_ahead(compiled.programs, "time") if emit == "total" else absent
     back, window = 1, max(cut.window, 0)  # below 0 nothing matches, but triggers have rows
@@ -76,23 +109,40 @@ def aggregate_in_pieces(
         back += absent
     elif emit == "new":
         back += any(program.followed for program in compiled.programs)
-    cut = replace(cut, window=back * window + (emit == "changes"), reach=windows * window)
-    carried = sorted({stream.schema.time, *query.group_by, *attributes_of(functions)})
-    pieces = Pieces(parts, cut, sorted(attributes), carried)
-    check_kinds(query, pieces.nothing.kinds)
-    return _Aggregation(stream, query, functions, emit, way, compiled, pieces).result()
+    return replace(cut, window=back * window + (emit == "changes"), reach=windows * window)
+
+
+class _Slices:
+    """The slices of a stream in memory; see `Pieces`."""
+
+    def __init__(self, columns: EventColumns, cut: Cut) -> None:
+        self._columns, self.cut, self.nothing = columns, cut, columns.slice(0, 0)
+        least = rows_of_slices(len(columns))
+        self.bounds = [*slices(columns.ts, cut.window, None, least=least)]
+
+    def __call__(self, _: int) -> Iterator[Piece]:
+        ts, taken = self._columns.ts, np.empty(0, np.bool_)
+        since: int | None = None
+        for begin, _, end in self.bounds:
+            until = int(ts[end]) if end < len(ts) else None
+            yield Piece(self._columns.slice(begin, end), Owned(since, until), taken, end)
+            since = until
+
+    def threads(self) -> int:
+        return number_of_threads()
+
+    def seen(self, _: EventColumns) -> EventColumns:
+        return self._columns
 
 
 class _Aggregation:
     """The aggregation of a query over the pieces of a stream."""
 
     def __init__(
-        self, stream: Stream, query: Query, functions: Mapping[str, Function], emit: Emit,
-        way: Way, compiled: CompiledQuery, pieces: Pieces,
+        self, schema: Schema, query: Query, functions: Mapping[str, Function], emit: Emit,
+        way: Way, compiled: CompiledQuery, pieces: Pieces | _Slices,
     ) -> None:  # fmt: skip
-        self._schema, self._query, self._functions, self._emit = (
-            stream.schema, query, functions, emit,
-        )  # fmt: skip
+        self._schema, self._query, self._functions, self._emit = schema, query, functions, emit
         self._way, self._compiled, self._pieces = way, compiled, pieces
         self._method, self._reason = way.method, way.reason
 
@@ -104,12 +154,12 @@ class _Aggregation:
         tables: list[dict[str, Values]] = []
         threads = self._pieces.threads()
         last = nothing
-        for piece, moments, group_rows in in_order(self._jobs(threads), threads):
+        for piece, made, group_rows in in_order(self._jobs(threads), threads):
             last = piece.columns
-            if totals:
-                sums.add(last, moments, group_rows)
+            if isinstance(made, Moments):
+                sums.add(last, made, group_rows)
             else:
-                tables.append(self._table(last, moments, group_rows))
+                tables.append(made)
         report(self._pieces.seen(last), query)
         if totals:
             rows = self._in_order(sums.columns(nothing, self._schema, query.having))
@@ -119,15 +169,19 @@ class _Aggregation:
         method = "detect" if self._way.sequence is None else str(self._method)
         return Aggregates(query, self._emit, method, self._reason, rows)
 
-    def _jobs(self, threads: int) -> Iterator[Job[tuple[Piece, Moments, Groups]]]:
+    def _jobs(
+        self, threads: int
+    ) -> Iterator[Job[tuple[Piece, Moments | dict[str, Values], Groups]]]:
         for piece in self._pieces(threads):
             if self._way.sequence is not None and self._method is None:
-                operations = operations_of(self._way.sequence, piece.columns)
+                head = piece.columns.slice(0, min(_HEAD, len(piece.columns)))
                 self._method, self._reason = choose_method(
-                    operations, self._functions.values(), piece.columns
+                    operations_of(self._way.sequence, head), self._functions.values(), head
                 )
 
-            def job(piece: Piece = piece) -> Iterator[tuple[Piece, Moments, Groups]]:
+            def job(
+                piece: Piece = piece,
+            ) -> Iterator[tuple[Piece, Moments | dict[str, Values], Groups]]:
                 moments, group_rows = self._moments(piece.columns, piece.owned)
                 if self._emit != "total" or self._way.sequence is not None:
                     inside = np.ones(len(moments.ts), np.bool_)
@@ -136,7 +190,10 @@ class _Aggregation:
                     if piece.owned.until is not None:
                         inside &= moments.ts < piece.owned.until
                     moments = moments.take(np.flatnonzero(inside))
-                yield piece, moments, group_rows
+                if self._emit == "total":
+                    yield piece, moments, group_rows
+                else:
+                    yield piece, self._table(piece.columns, moments, group_rows), group_rows
 
             yield job
 

@@ -120,6 +120,11 @@ class Schema:
         return self.timezone or self.column_zone
 
     @property
+    def microseconds(self) -> float | None:
+        """The microseconds of a unit of times that are numbers; None for other times."""
+        return 1 / 1000 if self.unit == "ns" else UNITS.get(self.unit or "")
+
+    @property
     def by_arrival(self) -> bool:
         """Whether events of equal time are ordered by arrival."""
         return self.ties == "arrival"

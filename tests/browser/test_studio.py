@@ -15,7 +15,7 @@ studio = ck.studio(stream, '''PATTERN SEQ(MSFT a, GOOG b, AAPL c)
 WHERE a.price < b.price AND b.price < c.price
 WITHIN 3 minutes''')
 studio"""
-TABS = ("matches", "plan", "steps", "why not")
+TABS = ("matches", "plan", "steps", "why not", "learn")
 
 
 class Desk:

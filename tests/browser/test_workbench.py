@@ -151,9 +151,9 @@ def test_plan_explorer_answers_every_control(desk):
     app.host.get_by_role("region", name="cost: partial-matches").focus()
     # In Lab letters insert and delete cells.
     app.press("End", "b", "d", "d", "a")
-    desk.says("explorer.plan is explorer.outlook.by_cost[-1][0].plan")
+    desk.says("explorer.plan is explorer.outlook.comparison.by_plan[-1][0].plan")
     app.press("ArrowUp")
-    desk.says("explorer.plan is explorer.outlook.by_cost[-2][0].plan")
+    desk.says("explorer.plan is explorer.outlook.comparison.by_plan[-2][0].plan")
     census.used("keyboard", "keys step")
     assert desk.page.locator(".jp-Notebook .jp-Cell").count() == cells
     code = "exec(explorer.as_code())"

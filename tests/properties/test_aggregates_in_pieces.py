@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from cepkit.columnar import pieces
 from cepkit.columnar.pieces import Cut, cut_of
+from cepkit.columnar.slices import cutting
 from cepkit.pattern.policies import Strategy
 from cepkit.routes.aggregates import aggregate
 from cepkit.routes.functions import functions_of
 from cepkit.routes.ways import EMITS
 from cepkit.stream.reading import column_cache, marks
 from cepkit.stream.stream import events
+from cepkit.threads import VARIABLE, limited_to
 from tests.aggregates import plain, rows_in
 from tests.properties.test_aggregation import (
     AGGREGATED,
@@ -94,6 +96,31 @@ def check(case: Case, data: st.DataObject, method: str) -> None:
 @given(case=SEQUENCES, data=st.data())
 def test_sequences_in_pieces_have_the_judges_aggregates(case: Case, data: st.DataObject) -> None:
     check(case, data, data.draw(st.sampled_from(["a-seq", "detect"])))
+
+
+@given(case=SEQUENCES, data=st.data())
+def test_sequences_in_slices_have_the_judges_aggregates(case: Case, data: st.DataObject) -> None:
+    emit = data.draw(st.sampled_from(EMITS), label="emit")
+    least = data.draw(st.sampled_from([1, 3, 7]), label="least")
+    several = data.draw(st.integers(2, 4), label="threads")
+    table = events(as_table(case.events), time="ts", type="kind", ties=case.ties)
+    functions = [functions_of(case.query, {})]
+
+    def found(threads: int) -> Any:
+        with limited_to(threads):
+            (rows,) = aggregate(table, {"": case.query}, functions, "a-seq", emit)
+        return rows
+
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of types that never occur
+        patch.setenv(VARIABLE, "4")
+        whole = found(1)
+        patch.setattr(cutting, "SLICE_ROWS", least)
+        patch.setattr(cutting, "WINDOWS_PER_SLICE", 0)
+        one, rows = found(1), found(several)
+    assert rows_in(rows.to_arrow(), case.query) == expected(case, emit)
+    assert rows.to_arrow().equals(one.to_arrow())
+    assert listed(rows) == listed(whole)
 
 
 @given(case=ANYTHING, data=st.data())

@@ -1,5 +1,6 @@
 """Certain and possible matches are those of all, and of some, true times: each of them is tried."""
 
+from datetime import UTC, datetime, timedelta
 from itertools import product
 
 from hypothesis import given
@@ -26,7 +27,19 @@ PATTERNS = [
     "SEQ(A a, NOT(A x), A b)",
     "SEQ(A a, OR(SEQ(NOT(C x), B b), C c))",
 ]
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BOUNDS = {"b)": " WITHIN 1 us FROM a TO b", "x)": " WITHIN 2 us EXCLUSIVE FROM a TO x"}
+
+CONDITIONS = [
+    ("b)", "b.t - a.t <= 2 us"),
+    ("b)", "b.t > a.t + 1 us"),
+    ("b)", "a.t - 1 us = b.t - 2 us"),
+    ("b)", "3 us > b.t - a.t"),
+    ("x)", "x.t - a.t < 2 us"),
+    ("x)", "x.t - a.t - 1 us >= -(1 us) AND x.t - a.t <= 3 us"),
+    ("c)", "c.t - a.t > 1 us"),
+]
+"""Conditions on times, by a variable that they need besides `a`."""
 
 
 @st.composite
@@ -40,6 +53,9 @@ def cases(draw):
     where = draw(st.sampled_from(["", " WHERE a.k = 0"]))
     if " x)" in structure:
         where += draw(st.sampled_from(["", " AND x.k = a.k" if where else " WHERE x.k = a.k"]))
+    timed = ["", *(c for end, c in CONDITIONS if f" {end}" in structure)]
+    condition = draw(st.sampled_from(timed))
+    where += (" AND " if where else " WHERE ") + condition if condition else ""
     text = f"PATTERN {structure}{where}{f' WITHIN {window}' if window else ''}{bound}"
     size = draw(st.integers(1, 5))
     rows = [
@@ -62,7 +78,12 @@ def judged(query, rows, errors):
     moves = [range(row["t"] - error, row["t"] + error + 1) for row, error in pairs]
     for times in product(*moves):
         stream = [
-            Event(time, row["type"], {"k": row["k"]}, row["i"])
+            Event(
+                time,
+                row["type"],
+                {"k": row["k"], "t": EPOCH + timedelta(microseconds=time)},
+                row["i"],
+            )
             for time, row in zip(times, rows, strict=True)
         ]
         matches = judge(stream, query)

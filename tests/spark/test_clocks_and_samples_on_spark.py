@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import cepkit as ck
-from cepkit.errors import UnsupportedError
+from cepkit.errors import LimitError, UnsupportedError
+from cepkit.stream.warnings import StreamWarning
 from tests.spark.live import make_events
 
 TEXT = "PATTERN SEQ(A a, NOT(C x), B b) WHERE a.key = b.key AND x.key = a.key WITHIN 1 second"
@@ -41,3 +42,32 @@ def test_samples_and_estimates_are_the_local_ones(spark):
         estimate = ck.aggregate(stream, f"{text} AGG COUNT", error=0.1).to_pandas()
         found.append((ck.detect(stream, text, sample=20).count(), estimate["count"].tolist()))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("option", "verb", "text", "value"),
+    [
+        ("clock_error", ck.detect, TEXT, "20 ms"),
+        ("sample", ck.detect, TEXT, 5),
+        ("error", ck.aggregate, f"{TEXT} AGG COUNT", 0.1),
+    ],
+)
+def test_frame_too_large_to_fetch_is_refused_by_the_name_of_the_option(
+    spark, monkeypatch, option, verb, text, value
+):
+    stream = ck.events(spark.createDataFrame(make_events(200).to_pandas()), time="ts", type="type")
+    monkeypatch.setattr("cepkit.spark.fetching.free_memory", lambda: 1_000)
+    with pytest.raises(LimitError, match="MB in this process") as refusal:
+        verb(stream, text, **{option: value})
+    assert refusal.value.hint.startswith(f"{option}= fetches them: filter the DataFrame")
+    if verb is ck.detect:
+        with pytest.raises(UnsupportedError, match=f"{option}= with route='workers'"):
+            verb(stream, text, spark=ck.SparkOptions(route="workers"), **{option: value})
+
+
+def test_count_of_more_than_a_minute_names_the_estimate(spark, monkeypatch):
+    monkeypatch.setattr("cepkit.columnar.results.expected._LONG", 0.0)
+    stream = ck.events(spark.createDataFrame(make_events(500).to_pandas()), time="ts", type="type")
+    matches = ck.detect(stream, TEXT, spark=ck.SparkOptions(route="workers"))
+    with pytest.warns(StreamWarning, match="error=0.02"):
+        matches.count()

@@ -11,11 +11,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numba
 import numpy as np
+import pandas as pd
 import pytest
 
 import cepkit
 from cepkit import compiled_loops, compiling
+from cepkit.columnar.skip_till_next import detection
 
 HELPER = """from cepkit.compiling import lent
 
@@ -217,6 +220,47 @@ def test_cached_loop_runs_compiled_over_few_events(doubled, monkeypatch, dtype) 
     monkeypatch.setattr(compiling, "PLAIN_SECONDS", 3.0)
     again = compiling.compiled_beyond(3)(largest.py_func)
     assert not again._is_brief((records,))
+
+
+def test_function_called_by_its_address_runs_plain_and_compiled(monkeypatch) -> None:
+    new = secrets.randbits(40)
+
+    @compiling.addressed("boolean(int64, CPointer(float64))", "FunctionType[bool(int64, float64*)]")
+    def is_more(least, values):
+        return values[0] > least
+
+    def count(values: Any, decide: Any) -> int:
+        return new + decide(1, values.ctypes) + decide(9, values.ctypes)
+
+    values = np.full(3, 5.0)
+    monkeypatch.setattr(compiling, "PLAIN_SECONDS", 3.0)
+    loop: Any = compiling.compiled_beyond(3)(count)
+    assert loop(values, is_more) == new + 1
+    assert "dispatcher" not in vars(loop)
+    assert "callback" not in vars(is_more)
+    monkeypatch.setattr(compiling, "PLAIN_SECONDS", 0.0)
+    assert loop(values, is_more) == new + 1
+    assert repr(numba.typeof(is_more.callback)) == is_more.kind
+    monkeypatch.setattr(compiling, "PLAIN_SECONDS", 3.0)
+    again: Any = compiling.compiled_beyond(3)(count)
+    assert not again._is_brief((values, is_more))
+
+
+@pytest.mark.parametrize("condition", ["a.v < b.v", "a.v + c.v < b.v * 2"])
+def test_first_match_search_over_few_events_runs_as_plain_python(condition, monkeypatch) -> None:
+    rows = [(i, "ABC"[i % 3], float(i * 7 % 11)) for i in range(60)]
+    frame = pd.DataFrame(rows, columns=["ts", "type", "v"])
+    stream = cepkit.events(frame, time="ts", type="type", unit="s")
+    pattern = f"PATTERN SEQ(A a, B b, C c) WHERE {condition} WITHIN 9 seconds "
+    pattern += "STRATEGY skip-till-next-match"
+    matches = cepkit.detect(stream, pattern).to_pandas()
+    plain: Any = compiling.compiled_beyond(20_000)(detection.scan.py_func)
+    monkeypatch.setattr(detection, "scan", plain)
+    monkeypatch.setattr(compiled_loops.LoopCache, "has", lambda *_: False)
+    monkeypatch.setattr(compiling, "PLAIN_SECONDS", 3.0)
+    pd.testing.assert_frame_equal(cepkit.detect(stream, pattern).to_pandas(), matches)
+    assert len(matches)
+    assert "dispatcher" not in vars(plain)
 
 
 WITHOUT_COMPILER = """

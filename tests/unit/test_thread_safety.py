@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import cepkit as ck
-from cepkit.columnar import parts
+from cepkit.columnar.slices import cutting
 from cepkit.stream.generators import zipf_events
 from cepkit.threads import VARIABLE
 
@@ -57,7 +57,7 @@ def every_verb(stream: Any, number: int) -> list[str]:
 
 @pytest.mark.parametrize("kind", ["file", "table"])
 def test_eight_threads_with_their_own_patterns_have_the_results_of_one(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(parts, "SLICE_ROWS", 1 << 10)
+    monkeypatch.setattr(cutting, "SLICE_ROWS", 1 << 10)
     table = zipf_events(4_000, seed=1)
     if kind == "file":
         import pyarrow.parquet as pq
@@ -105,7 +105,7 @@ def in_threads(run: Callable[[int], None]) -> None:
 
 
 def test_threads_that_use_one_result_at_once_see_the_same(monkeypatch):
-    monkeypatch.setattr(parts, "SLICE_ROWS", 1 << 10)
+    monkeypatch.setattr(cutting, "SLICE_ROWS", 1 << 10)
     monkeypatch.setenv(VARIABLE, "12")
     stream = ck.events(zipf_events(4_000, seed=2), time="ts", type="type")
     matches = ck.detect(stream, of_patterns(0)["seq"], adapt="invariants")

@@ -7,7 +7,7 @@ texts differ.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -140,10 +140,12 @@ class GroupSums:
         if names := self._groups.names:
             # A group with triggers only has no row.
             sums = {group: element for group, element in sums.items() if element[0]}
-        rows = columns.source_rows(group_rows[np.fromiter(sums, np.int64, len(sums))])
-        keys = columns.source.select(names).take(pa.array(rows))
-        values = [[_normal(v) for v in keys.column(name).to_pylist()] for name in names]
-        groups = zip(*values, strict=True) if names else [()] * len(sums)
+        groups: Iterable[tuple[Any, ...]] = [()] * len(sums)
+        if names:
+            rows = columns.source_rows(group_rows[np.fromiter(sums, np.int64, len(sums))])
+            keys = columns.source.select(names).take(pa.array(rows))
+            values = [[_normal(v) for v in keys.column(name).to_pylist()] for name in names]
+            groups = zip(*values, strict=True)
         for group, element in zip(groups, sums.values(), strict=True):
             self.plus(group, element)
 

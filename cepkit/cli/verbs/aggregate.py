@@ -11,16 +11,8 @@ import pyarrow as pa
 
 import cepkit as ck
 from cepkit.aggregation.rows.result import Aggregates
+from cepkit.cli import options as opt
 from cepkit.cli.inputs import open_stream, read_patterns
-from cepkit.cli.options import (
-    count,
-    durations_option,
-    json_option,
-    out_option,
-    pattern_options,
-    stream_options,
-    threads_option,
-)
 from cepkit.cli.output import check_targets, write, write_json
 from cepkit.cli.rows import table_of
 from cepkit.cli.terminal import run_with_progress, say, seconds
@@ -36,46 +28,31 @@ def options(command: argparse.ArgumentParser) -> None:
         "Compute the aggregates that AGG asks for, for a pattern or for several in one pass. "
         "Without --out, print the first rows and their number."
     )
-    pattern_options(command, several=True)
-    stream_options(command)
+    opt.pattern_options(command, several=True)
+    opt.stream_options(command)
     group = command.add_argument_group("which rows, and how")
-    threads_option(group)
-    group.add_argument(
-        "--emit",
-        choices=EMITS,
-        default="trigger",
-        help="trigger: a row at each event that can end a match, over the live matches (the"
-        " default); changes: also when matches expire; new: over the matches that the event"
-        " completes; total: one row over all matches",
+    opt.threads_option(group)
+    emit = (
+        "trigger: a row at each event that can end a match, over the live matches (the default); "
+        "changes: also when matches expire; new: over the matches that the event completes; "
+        "total: one row over all matches"
     )
-    group.add_argument(
-        "--method",
-        choices=METHODS,
-        default="auto",
-        help="default: %(default)s; all give the same rows",
-    )
-    group.add_argument(
-        "--error",
-        type=float,
-        metavar="SHARE",
-        help="estimate the total from random walks, to within this share of it, as 0.02",
-    )
-    group.add_argument(
-        "--confidence",
-        type=float,
-        default=0.95,
-        metavar="SHARE",
-        help="of --error: how sure each interval is; default: %(default)s",
-    )
-    group.add_argument("--seed", type=count, default=0, metavar="N", help="of the walks of --error")
+    opt.add(group, "--emit", emit, choices=EMITS, default="trigger")
+    method = "default: %(default)s; all give the same rows"
+    opt.add(group, "--method", method, choices=METHODS, default="auto")
+    error = "estimate the total from random walks, to within this share of it, as 0.02"
+    opt.add(group, "--error SHARE", error, type=float)
+    confidence = "of --error: how sure each interval is; default: %(default)s"
+    opt.add(group, "--confidence SHARE", confidence, type=float, default=0.95)
+    opt.add(group, "--seed N", "of the walks of --error", default=0)
     output = command.add_argument_group("output")
-    out_option(
-        output,
-        "a .parquet or .csv file; with --spark a folder of such files; for several patterns "
-        "with a column `pattern`",
+    out = (
+        "a .parquet or .csv file; with --spark a folder of such files; for several patterns with "
+        "a column `pattern`"
     )
-    durations_option(output)
-    json_option(output, "the number of rows, the first of them, and the method")
+    opt.out_option(output, out)
+    opt.durations_option(output)
+    opt.json_option(output, "the number of rows, the first of them, and the method")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -86,17 +63,11 @@ def run(arguments: argparse.Namespace) -> None:
     begin = perf_counter()
 
     def work() -> tuple[Any, list[_Shown], int]:
-        result: Any = ck.aggregate(
-            stream, query, method=arguments.method, emit=arguments.emit, error=arguments.error,
-            confidence=arguments.confidence, seed=arguments.seed,
-        )  # fmt: skip
+        given = opt.given(arguments, "method", "emit", "error", "confidence", "seed")
+        result: Any = ck.aggregate(stream, query, **given)
         if target:
             rows = _together(result) if isinstance(query, dict) else _rows(result)
-            return (
-                result,
-                [],
-                write(rows, target, overwrite=arguments.overwrite, durations=arguments.durations),
-            )
+            return result, [], write(rows, target, **opt.given(arguments, "overwrite", "durations"))
         if isinstance(query, dict):
             parts = [_first(name, each) for name, each in zip(query, result, strict=True)]
         else:

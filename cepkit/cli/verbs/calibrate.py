@@ -8,8 +8,8 @@ from typing import Any
 import cepkit as ck
 from cepkit.cli import options as opt
 from cepkit.cli.inputs import open_stream, read_pattern
-from cepkit.cli.output import check_targets, records, write_frame, write_json
-from cepkit.cli.terminal import run_with_progress, say
+from cepkit.cli.output import check_targets, records, report
+from cepkit.cli.terminal import run_with_progress
 
 
 def options(command: argparse.ArgumentParser) -> None:
@@ -22,36 +22,24 @@ def options(command: argparse.ArgumentParser) -> None:
     opt.pattern_options(command)
     opt.stream_options(command)
     group = command.add_argument_group("the values")
-    group.add_argument(
-        "--set",
-        metavar="NAME=VALUES",
-        action="append",
-        default=[],
-        help="the values of a parameter, as k=10,20,30 or t=1s,5s; repeat it for several "
-        "parameters; default: those at which the number of matches changes",
+    values = (
+        "the values of a parameter, as k=10,20,30 or t=1s,5s; repeat it for several parameters; "
+        "default: those at which the number of matches changes"
     )
-    group.add_argument(
-        "--labels",
-        metavar="FILE",
-        help="a CSV or Parquet file of incidents, with a column `time` and, with --by, one of keys",
+    opt.add(group, "--set NAME=VALUES", values, action="append", default=[])
+    labels = "a CSV or Parquet file of incidents, with a column `time` and, with --by, one of keys"
+    opt.add(group, "--labels FILE", labels)
+    opt.add(group, "--by COLUMN", "the key that a match shares with its incident")
+    tolerance = "how far from an incident a match may end; default: %(default)s"
+    opt.add(group, "--tolerance DURATION", tolerance, default="0 seconds")
+    opt.add(group, "--miss MISS", "the cost of a miss; default: 1", type=float, default=1.0)
+    alarm = "the cost of a false alarm; default: 1"
+    opt.add(group, "--false-alarm FALSE_ALARM", alarm, type=float, default=1.0)
+    opt.output_options(
+        command,
+        out="a .parquet or .csv file with a row for each choice of values",
+        json="the rows, the best one, and the pattern with its values",
     )
-    group.add_argument(
-        "--by", metavar="COLUMN", help="the key that a match shares with its incident"
-    )
-    group.add_argument(
-        "--tolerance",
-        metavar="DURATION",
-        default="0 seconds",
-        help="how far from an incident a match may end; default: %(default)s",
-    )
-    group.add_argument("--miss", type=float, default=1.0, help="the cost of a miss; default: 1")
-    group.add_argument(
-        "--false-alarm", type=float, default=1.0, help="the cost of a false alarm; default: 1"
-    )
-    output = command.add_argument_group("output")
-    opt.out_option(output, "a .parquet or .csv file with a row for each choice of values")
-    opt.json_option(output, "the rows, the best one, and the pattern with its values")
-    command.set_defaults(refuse=command.error)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -62,29 +50,17 @@ def run(arguments: argparse.Namespace) -> None:
     stream = open_stream(arguments)
 
     def work() -> Any:
-        return ck.calibrate(
-            stream,
-            query,
-            labels=arguments.labels,
-            by=arguments.by,
-            tolerance=arguments.tolerance,
-            miss=arguments.miss,
-            false_alarm=arguments.false_alarm,
-            **grids,
-        )
+        given = opt.given(arguments, "labels", "by", "tolerance", "miss", "false_alarm")
+        return ck.calibrate(stream, query, **given, **grids)
 
     curve = run_with_progress(work, "calibrating", on_spark=arguments.spark)
-    if arguments.json != "-":
-        say(str(curve))
-        if curve.best is not None:
-            say(f"\n{curve.bind()}")
-    if target:
-        write_frame(arguments, curve.to_pandas(), target)
-    if arguments.json:
-        data = {"rows": records(curve.to_pandas()), "detections": curve.runs}
-        if curve.best is not None:
-            data |= {"best": list(curve.best.values), "pattern": str(curve.bind())}
-        write_json(arguments, data)
+    rows = curve.to_pandas()
+    text, data = str(curve), {"rows": records(rows), "detections": curve.runs}
+    if curve.best is not None:
+        pattern = str(curve.bind())
+        text += f"\n\n{pattern}"
+        data |= {"best": list(curve.best.values), "pattern": pattern}
+    report(arguments, text, rows, target, data)
 
 
 def _values(arguments: argparse.Namespace, text: str) -> tuple[str, list[Any]]:

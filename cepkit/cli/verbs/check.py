@@ -30,7 +30,6 @@ def options(command: argparse.ArgumentParser) -> None:
     stream_options(command, required=False)
     output = command.add_argument_group("output")
     json_option(output, "each pattern, or its error and where it is,")
-    command.set_defaults(refuse=command.error)
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as pa_dataset
 
 import cepkit as ck
-from cepkit.cli.options import count, overwrite_option
+from cepkit.cli.options import add, count, overwrite_option
 from cepkit.cli.output import OPTION, write
 from cepkit.cli.rows import match_table
 from cepkit.cli.spark_files import quiet_session
@@ -58,15 +58,10 @@ def options(command: argparse.ArgumentParser) -> None:
         "Generate stock trades, profile them, compare plans, detect a pattern of four trades on "
         "Spark, if it is installed, and write a report."
     )
-    command.add_argument(
-        "--events", type=count, default=200_000, metavar="N", help="how many; default: 200000"
-    )
-    command.add_argument("--seed", type=count, default=7, help="of the generator; default: 7")
-    command.add_argument(
-        "--report",
-        metavar="FILE",
-        help=f"the HTML report; default: {_REPORT}, which is replaced. A missing folder is created",
-    )
+    add(command, "--events N", "how many; default: 200000", default=200_000)
+    add(command, "--seed SEED", "of the generator; default: 7", type=count, default=7)
+    report = f"the HTML report; default: {_REPORT}, which is replaced. A missing folder is created"
+    add(command, "--report FILE", report)
     overwrite_option(command)
 
 

@@ -43,44 +43,30 @@ def options(command: argparse.ArgumentParser) -> None:
     opt.stream_options(command)
     group = opt.plan_options(command)
     opt.threads_option(group)
-    group.add_argument(
-        "--share",
-        choices=SHARES,
-        default="auto",
-        help="what several patterns may share; default: what is cheapest",
-    )
-    command.set_defaults(refuse=command.error)
+    share = "what several patterns may share; default: what is cheapest"
+    opt.add(group, "--share", share, choices=SHARES, default="auto")
     output = command.add_argument_group("output")
-    opt.out_option(
-        output,
+    out = (
         "a .parquet file with a struct for each variable, or a flat .csv file; with --spark a "
-        "folder of such files with that name; for several patterns with a column `pattern`",
+        "folder of such files with that name; for several patterns with a column `pattern`"
     )
+    opt.out_option(output, out)
     opt.durations_option(output)
-    output.add_argument(
-        "--limit", type=opt.count, metavar="N", help="stop after N matches of a pattern"
+    opt.add(output, "--limit N", "stop after N matches of a pattern")
+    sets = (
+        "with KL: every set of events makes a match, or only the largest set for each choice of "
+        "the other events"
     )
-    output.add_argument(
-        "--sets",
-        choices=("every", "maximal"),
-        default="every",
-        help="with KL: every set of events makes a match, or only the largest set for each choice"
-        " of the other events",
-    )
-    output.add_argument(
-        "--sample", type=opt.count, metavar="N", help="give N matches at random, of all"
-    )
-    output.add_argument("--seed", type=opt.count, default=0, metavar="N", help="of --sample")
+    opt.add(output, "--sets", sets, choices=("every", "maximal"), default="every")
+    opt.add(output, "--sample N", "give N matches at random, of all")
+    opt.add(output, "--seed N", "of --sample", default=0)
     opt.clock_option(output)
-    output.add_argument(
-        "--explain",
-        action="store_true",
-        help="print the expected and the actual work of each step, over the whole stream",
+    steps = "print the expected and the actual work of each step, over the whole stream"
+    opt.add(output, "--explain", steps)
+    content = (
+        "the number and the plan, for several patterns by name (with --explain also the steps)"
     )
-    opt.json_option(
-        output,
-        "the number and the plan, for several patterns by name (with --explain also the steps)",
-    )
+    opt.json_option(output, content)
     streaming_options(command)
 
 
@@ -97,18 +83,13 @@ def run(arguments: argparse.Namespace) -> None:
     stream = open_stream(arguments)
     query.check_detectable(stream)
     begin = perf_counter()
-    matches: Any = ck.detect(
-        stream, query, plan_of(arguments, query, stream), limit=arguments.limit,
-        sets=arguments.sets, clock_error=arguments.clock_error, sample=arguments.sample,
-        seed=arguments.seed,
-    )  # fmt: skip
+    given = opt.given(arguments, "limit", "sets", "clock_error", "sample", "seed")
+    matches: Any = ck.detect(stream, query, plan_of(arguments, query, stream), **given)
     plan = matches.plan
 
     def work() -> tuple[list[dict[str, Any]], int]:
         if target:
-            return [], write(
-                matches, target, overwrite=arguments.overwrite, durations=arguments.durations
-            )
+            return [], write(matches, target, **opt.given(arguments, "overwrite", "durations"))
         printed = matches
         if repeated_in(query.structure):
             # The first sets can be shown even if all would be too many.

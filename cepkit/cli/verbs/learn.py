@@ -7,8 +7,8 @@ import argparse
 import cepkit as ck
 from cepkit.cli import options as opt
 from cepkit.cli.inputs import open_stream
-from cepkit.cli.output import check_targets, records, write_frame, write_json
-from cepkit.cli.terminal import run_with_progress, say
+from cepkit.cli.output import check_targets, records, report
+from cepkit.cli.terminal import run_with_progress
 from cepkit.learning.result import Learned
 
 
@@ -20,26 +20,14 @@ def options(command: argparse.ArgumentParser) -> None:
     )
     opt.stream_options(command)
     group = command.add_argument_group("the incidents")
-    group.add_argument(
-        "--incidents",
-        metavar="FILE",
-        required=True,
-        help="a CSV or Parquet file with a column `time` and, with --by, one of keys",
-    )
-    group.add_argument(
-        "--within",
-        metavar="DURATION",
-        default="10 minutes",
-        help="how long before an incident an alarm may be; default: %(default)s",
-    )
-    group.add_argument(
-        "--by", metavar="COLUMN", help="the key that events of a match share with the incident"
-    )
-    group.add_argument("--seed", type=int, default=0, help="that of the sample; default: 0")
-    output = command.add_argument_group("output")
-    opt.out_option(output, "a .parquet or .csv file with a row for each proposal")
-    opt.json_option(output, "the proposals, and what they were judged on")
-    command.set_defaults(refuse=command.error)
+    incidents = "a CSV or Parquet file with a column `time` and, with --by, one of keys"
+    opt.add(group, "--incidents FILE", incidents, required=True)
+    within = "how long before an incident an alarm may be; default: %(default)s"
+    opt.add(group, "--within DURATION", within, default="10 minutes")
+    opt.add(group, "--by COLUMN", "the key that events of a match share with the incident")
+    opt.add(group, "--seed SEED", "that of the sample; default: 0", type=int, default=0)
+    out = "a .parquet or .csv file with a row for each proposal"
+    opt.output_options(command, out=out, json="the proposals, and what they were judged on")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -48,26 +36,16 @@ def run(arguments: argparse.Namespace) -> None:
     stream = open_stream(arguments)
 
     def work() -> Learned:
-        return ck.learn(
-            stream,
-            arguments.incidents,
-            within=arguments.within,
-            by=arguments.by,
-            seed=arguments.seed,
-        )
+        given = opt.given(arguments, "within", "by", "seed")
+        return ck.learn(stream, arguments.incidents, **given)
 
     learned = run_with_progress(work, "learning", on_spark=arguments.spark)
-    if arguments.json != "-":
-        say(str(learned))
-    if target:
-        write_frame(arguments, learned.to_pandas(), target)
-    if arguments.json:
-        before, later = learned.incidents
-        data = {
-            "proposals": records(learned.to_pandas()),
-            "learned_from": before,
-            "judged_on": later,
-            "split": learned.split.isoformat(),
-            "base_rate": learned.chance.share,
-        }
-        write_json(arguments, data)
+    proposals, (before, later) = learned.to_pandas(), learned.incidents
+    data = {
+        "proposals": records(proposals),
+        "learned_from": before,
+        "judged_on": later,
+        "split": learned.split.isoformat(),
+        "base_rate": learned.chance.share,
+    }
+    report(arguments, learned, proposals, target, data)

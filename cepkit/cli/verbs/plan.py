@@ -8,9 +8,9 @@ from dataclasses import asdict
 import cepkit as ck
 from cepkit.cli import options as opt
 from cepkit.cli.inputs import open_stream, profiled, read_patterns, read_statistics
-from cepkit.cli.output import check_targets, plan_as_data, write_frame, write_json
+from cepkit.cli.output import check_targets, plan_as_data, report
 from cepkit.cli.several import plan_several
-from cepkit.cli.terminal import quiet_streams, say, working
+from cepkit.cli.terminal import quiet_streams, working
 from cepkit.columnar.results.measuring import run_plans
 from cepkit.costs import COSTS
 from cepkit.planners import PLANNERS
@@ -31,26 +31,13 @@ def options(command: argparse.ArgumentParser) -> None:
     opt.pattern_options(command, several=True)
     opt.stream_options(command, required=False)
     opt.statistics_option(command)
-    command.add_argument(
-        "--planner", metavar="NAME", help="choose this planner's plan; default: the best"
-    )
-    command.add_argument(
-        "--cost",
-        metavar="NAME",
-        help=f"the cost model; default: {_COST}, for several patterns {_COST_OF_SEVERAL}",
-    )
-    command.add_argument(
-        "--run",
-        dest="run_events",
-        metavar="N",
-        type=opt.count,
-        nargs="?",
-        const=100_000,
-        help="also run each plan over the first N events (100000 without N)",
-    )
+    opt.add(command, "--planner NAME", "choose this planner's plan; default: the best")
+    cost = f"the cost model; default: {_COST}, for several patterns {_COST_OF_SEVERAL}"
+    opt.add(command, "--cost NAME", cost)
+    ran = "also run each plan over the first N events (100000 without N)"
+    opt.add(command, "--run N", ran, dest="run_events", nargs="?", const=100_000)
     opt.out_option(command, "a .parquet or .csv file with a row for each plan")
     opt.json_option(command, "the plans")
-    command.set_defaults(refuse=command.error)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -82,19 +69,14 @@ def run(arguments: argparse.Namespace) -> None:
         # The beginning of a stream may lack some of its types.
         with working("running the plans"), quiet_streams():
             comparison = run_plans(comparison, stream.head(arguments.run_events))
-    if arguments.json != "-":
-        say(str(comparison))
-        say(f"\nchosen: {plan}")
-    if target:
-        write_frame(arguments, comparison.to_pandas(), target)
-    if arguments.json:
-        data = {
-            "cost_model": comparison.cost_model,
-            "chosen": plan_as_data(plan),
-            "plans": [_compared_as_data(row) for row in comparison.rows],
-            "refused": dict(comparison.refused),
-        }
-        write_json(arguments, data)
+    data = {
+        "cost_model": comparison.cost_model,
+        "chosen": plan_as_data(plan),
+        "plans": [_compared_as_data(row) for row in comparison.rows],
+        "refused": dict(comparison.refused),
+    }
+    text = f"{comparison}\n\nchosen: {plan}"
+    report(arguments, text, comparison.to_pandas(), target, data)
 
 
 def _check(arguments: argparse.Namespace) -> None:

@@ -5,15 +5,9 @@ from __future__ import annotations
 import argparse
 
 import cepkit as ck
+from cepkit.cli import options as opt
 from cepkit.cli.inputs import open_stream, profiled, read_patterns
-from cepkit.cli.options import (
-    json_option,
-    out_option,
-    pattern_options,
-    stream_options,
-    threads_option,
-)
-from cepkit.cli.output import check_targets, write_frame, write_json
+from cepkit.cli.output import check_targets, report, write_json
 from cepkit.cli.terminal import say, working
 
 
@@ -24,13 +18,11 @@ def options(command: argparse.ArgumentParser) -> None:
         "columns. With patterns, measure arrival rates and selectivities; --json saves them, "
         "and `plan` and `detect` read them with --statistics."
     )
-    pattern_options(command, several=True, required=False)
-    stream_options(command)
-    threads_option(command)
-    output = command.add_argument_group("output")
-    out_option(output, "without a pattern: a .parquet or .csv file with a row for each type")
-    json_option(output, "the statistics, or the description of the stream")
-    command.set_defaults(refuse=command.error)
+    opt.pattern_options(command, several=True, required=False)
+    opt.stream_options(command)
+    opt.threads_option(command)
+    out = "without a pattern: a .parquet or .csv file with a row for each type"
+    opt.output_options(command, out=out, json="the statistics, or the description of the stream")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -55,9 +47,4 @@ def _summarize(arguments: argparse.Namespace) -> None:
     stream = open_stream(arguments)
     with working("reading"):
         summary = ck.profile(stream)
-    if arguments.json != "-":
-        say(str(summary))
-    if target:
-        write_frame(arguments, summary.to_pandas(), target)
-    if arguments.json:
-        write_json(arguments, summary.to_json())
+    report(arguments, summary, summary.to_pandas(), target, summary.to_json())

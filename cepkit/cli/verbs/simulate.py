@@ -10,15 +10,8 @@ import pandas as pd
 import cepkit as ck
 from cepkit.api.tracing import MOST_WORK
 from cepkit.automata.mechanisms import MECHANISMS
+from cepkit.cli import options as opt
 from cepkit.cli.inputs import open_stream, read_patterns
-from cepkit.cli.options import (
-    count,
-    json_option,
-    out_option,
-    pattern_options,
-    stream_options,
-    table_of,
-)
 from cepkit.cli.output import check_targets, write_frame, write_json
 from cepkit.cli.terminal import say, working
 from cepkit.tracing import MechanismTrace
@@ -30,58 +23,33 @@ def options(command: argparse.ArgumentParser) -> None:
         "Run mechanisms event by event. This finds the same matches as `detect`, far more slowly: "
         "it shows how. Several patterns run as one mechanism that shares their common parts."
     )
-    command.epilog = f"mechanisms:\n{table_of(MECHANISMS.help)}"
-    pattern_options(command, several=True)
-    stream_options(command)
+    command.epilog = f"mechanisms:\n{opt.table_of(MECHANISMS.help)}"
+    opt.pattern_options(command, several=True)
+    opt.stream_options(command)
     group = command.add_argument_group("how")
-    group.add_argument(
-        "--mechanism",
-        metavar="NAME",
-        action="append",
-        help="default: chain-nfa; repeat it to compare mechanisms",
-    )
-    group.add_argument(
-        "--plan",
-        metavar="ORDER",
-        help='the order of the variables, as "c,b,a"; default: rare first',
-    )
-    command.set_defaults(refuse=command.error)
-    group.add_argument("--limit", type=count, metavar="N", help="only the first N events")
-    group.add_argument(
-        "--max-steps", type=count, default=2_000, metavar="N", help="steps to keep; default: 2000"
-    )
-    group.add_argument(
-        "--max-work",
-        type=count,
-        default=MOST_WORK,
-        metavar="N",
-        help=f"how much each may do before it is refused; default: {MOST_WORK}, some two seconds",
-    )
+    mechanism = "default: chain-nfa; repeat it to compare mechanisms"
+    opt.add(group, "--mechanism NAME", mechanism, action="append")
+    order = 'the order of the variables, as "c,b,a"; default: rare first'
+    opt.add(group, "--plan ORDER", order)
+    opt.add(group, "--limit N", "only the first N events")
+    opt.add(group, "--max-steps N", "steps to keep; default: 2000", default=2_000)
+    work = f"how much each may do before it is refused; default: {MOST_WORK}, some two seconds"
+    opt.add(group, "--max-work N", work, default=MOST_WORK)
     output = command.add_argument_group("output")
-    output.add_argument(
-        "--html", metavar="FILE", help="an .html page that plays all of them, offline"
-    )
-    output.add_argument(
-        "--attribute",
-        metavar="NAME",
-        action="append",
-        help="an attribute of the events for --html to show; repeat it; default: all",
-    )
-    output.add_argument(
-        "--redact",
-        metavar="NAME",
-        action="append",
-        help="an attribute of which --html shows which values are equal, and no value; repeat it",
-    )
-    out_option(output, "a .parquet or .csv file with the counters of each mechanism")
-    json_option(output, "the trace (of the first)")
+    opt.add(output, "--html FILE", "an .html page that plays all of them, offline")
+    shown = "an attribute of the events for --html to show; repeat it; default: all"
+    opt.add(output, "--attribute NAME", shown, action="append")
+    hidden = "an attribute of which --html shows which values are equal, and no value; repeat it"
+    opt.add(output, "--redact NAME", hidden, action="append")
+    opt.out_option(output, "a .parquet or .csv file with the counters of each mechanism")
+    opt.json_option(output, "the trace (of the first)")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the totals of mechanisms; write counters, the trace, or a page with a player."""
     query: Any = read_patterns(arguments)
-    if isinstance(query, dict) and arguments.plan:
-        arguments.refuse(f"--plan is for one pattern, and there are {len(query):,}")
+    if isinstance(query, dict):
+        opt.refuse_for_several(arguments, query, "plan")
     if not arguments.html and (arguments.attribute or arguments.redact):
         arguments.refuse("--attribute and --redact are about the page of --html")
     target = check_targets(arguments)

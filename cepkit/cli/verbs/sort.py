@@ -17,11 +17,9 @@ def options(command: argparse.ArgumentParser) -> None:
         "aggregate and profile read it in pieces, so it need not fit into memory. DuckDB sorts "
         "files of any size (pip install duckdb); without it they must fit into memory here."
     )
-    command.add_argument(
-        "events", metavar="FILE", help="a CSV or Parquet file, or a folder of them"
-    )
-    command.add_argument("out", metavar="OUT", help="the .parquet file to write")
-    command.add_argument("--time", metavar="COLUMN", required=True, help="the time of an event")
+    opt.add(command, "events FILE", "a CSV or Parquet file, or a folder of them")
+    opt.add(command, "out OUT", "the .parquet file to write")
+    opt.add(command, "--time COLUMN", "the time of an event", required=True)
     opt.overwrite_option(command)
 
 

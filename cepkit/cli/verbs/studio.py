@@ -19,7 +19,7 @@ from typing import Any
 
 import cepkit as ck
 from cepkit.cli.inputs import open_stream
-from cepkit.cli.options import count, stream_options
+from cepkit.cli.options import add, stream_options
 from cepkit.cli.terminal import note, say
 from cepkit.errors import CepkitError, MissingPackageError
 
@@ -39,23 +39,16 @@ def options(command: argparse.ArgumentParser) -> None:
         "Open a page in a browser: write a pattern and see its matches, plan and steps. It runs on "
         "this machine, at an address with a secret, until Ctrl-C."
     )
-    command.add_argument("file", metavar="FILE", nargs="?", help="the events, as for --events")
+    add(command, "file FILE", "the events, as for --events", nargs="?")
     stream_options(command, required=False)
     page = command.add_argument_group("the page")
-    page.add_argument(
-        "--pattern", metavar="FILE", help="a pattern to begin with, or what a studio saved (.json)"
-    )
-    page.add_argument("--pattern-text", metavar="TEXT", help="the pattern itself")
-    page.add_argument(
-        "--sample", type=count, metavar="N", default=5_000,
-        help="how many events are searched while you type; default: 5000",
-    )  # fmt: skip
-    page.add_argument("--port", type=count, metavar="N", help="default: one that is free")
-    page.add_argument("--dark", action="store_true", help="light letters on a dark page")
-    page.add_argument(
-        "--no-browser", action="store_true", help="print the address, and open nothing"
-    )
-    command.set_defaults(refuse=command.error)
+    add(page, "--pattern FILE", "a pattern to begin with, or what a studio saved (.json)")
+    add(page, "--pattern-text TEXT", "the pattern itself")
+    searched = "how many events are searched while you type; default: 5000"
+    add(page, "--sample N", searched, default=5_000)
+    add(page, "--port N", "default: one that is free")
+    add(page, "--dark", "light letters on a dark page")
+    add(page, "--no-browser", "print the address, and open nothing")
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import cepkit as ck
 from cepkit.cli import options as opt
 from cepkit.cli.inputs import open_stream, order_of, read_pattern
-from cepkit.cli.output import check_targets, records, write_frame, write_json
-from cepkit.cli.terminal import run_with_progress, say
+from cepkit.cli.output import check_targets, records, report
+from cepkit.cli.terminal import run_with_progress
 
 
 def options(command: argparse.ArgumentParser) -> None:
@@ -21,33 +21,19 @@ def options(command: argparse.ArgumentParser) -> None:
     opt.pattern_options(command)
     opt.stream_options(command)
     group = command.add_argument_group("the question")
-    group.add_argument(
-        "--event",
-        metavar="VARIABLE=ROW",
-        action="append",
-        default=[],
-        help="an event that should take part, by its row from 0 (or its value of --id); "
-        "repeat it for several events",
+    event = (
+        "an event that should take part, by its row from 0 (or its value of --id); repeat it for "
+        "several events"
     )
-    group.add_argument(
-        "--id", metavar="COLUMN", help="the column whose values --event uses instead of rows"
-    )
-    group.add_argument(
-        "--violations",
-        type=opt.count,
-        default=1,
-        metavar="N",
-        help="requirements that a near miss may violate; default: 1",
-    )
-    group.add_argument(
-        "--limit", type=opt.count, default=10, metavar="N", help="the most near misses; default: 10"
-    )
-    group.add_argument("--plan", metavar="ORDER", help='the order of the steps, as "c,b,a"')
+    opt.add(group, "--event VARIABLE=ROW", event, action="append", default=[])
+    opt.add(group, "--id COLUMN", "the column whose values --event uses instead of rows")
+    violations = "requirements that a near miss may violate; default: 1"
+    opt.add(group, "--violations N", violations, default=1)
+    opt.add(group, "--limit N", "the most near misses; default: 10", default=10)
+    opt.add(group, "--plan ORDER", 'the order of the steps, as "c,b,a"')
     opt.clock_option(group)
-    output = command.add_argument_group("output")
-    opt.out_option(output, "a .parquet or .csv file with a row for each near miss")
-    opt.json_option(output, "the answer, the funnel and the near misses")
-    command.set_defaults(refuse=command.error)
+    out = "a .parquet or .csv file with a row for each near miss"
+    opt.output_options(command, out=out, json="the answer, the funnel and the near misses")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -58,34 +44,22 @@ def run(arguments: argparse.Namespace) -> None:
     stream = open_stream(arguments)
 
     def work() -> Any:
-        return ck.why_not(
-            stream,
-            query,
-            plan=order_of(arguments, query),
-            id=arguments.id,
-            violations=arguments.violations,
-            limit=arguments.limit,
-            bindings=events,
-            clock_error=arguments.clock_error,
-        )
+        plan = order_of(arguments, query)
+        given = opt.given(arguments, "id", "violations", "limit", "clock_error")
+        return ck.why_not(stream, query, plan=plan, bindings=events, **given)
 
     answer = run_with_progress(work, "looking", on_spark=arguments.spark)
     misses = answer.near_misses.to_pandas()
     if len(misses):
         misses["violated"] = misses["violated"].map("; ".join)
-    if arguments.json != "-":
-        say(answer.text(arguments.limit))
-    if target:
-        write_frame(arguments, misses, target)
-    if arguments.json:
-        data = {
-            "found": answer.found,
-            "reason": answer.reason,
-            "funnel": records(answer.funnel.to_pandas()),
-            "near_misses": records(misses),
-            "notes": list(answer.notes),
-        }
-        write_json(arguments, data)
+    data = {
+        "found": answer.found,
+        "reason": answer.reason,
+        "funnel": records(answer.funnel.to_pandas()),
+        "near_misses": records(misses),
+        "notes": list(answer.notes),
+    }
+    report(arguments, answer.text(arguments.limit), misses, target, data)
 
 
 def _named(arguments: argparse.Namespace, text: str) -> tuple[str, object]:

@@ -410,7 +410,8 @@ class Predicates:
 
 def _predicate(shapes: Sequence[str]) -> str:
     """Return the source of a function that compiled code can call by its address."""
-    lines = ['@addressed("boolean(int64, CPointer(float64))")']
+    types = '"boolean(int64, CPointer(float64))", "FunctionType[bool(int64, float64*)]"'
+    lines = [f"@addressed({types})"]
     lines += ["def predicate(shape, v):"]
     for number, written in enumerate(shapes):
         lines += [f"    if shape == {number}:", f"        return {written}"]

@@ -33,17 +33,13 @@ from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
-from cepkit.planners import choose as choosing
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
-from cepkit.stream.warnings import warn_of_long_count
 from cepkit.threads import limited_to, number_of_threads, threads_asked
 
 T = TypeVar("T")
 
 _SHOWN = 10
-_LONG = 60.0
-"""A count that takes more seconds is warned of."""
 
 
 class Matches(Rows):
@@ -222,16 +218,10 @@ class Matches(Rows):
                         if number >= self.limit:
                             return self.limit
             else:
-                self._warn_of_long_count()
+                expected.warn_if_long([self.query], [self.plan])
                 self._count_all()
         assert self._number is not None
         return self._number if self.limit is None else min(self._number, self.limit)
-
-    def _warn_of_long_count(self) -> None:
-        seconds = choosing.seconds_expected(self.plan) or 0.0
-        # Of sets and of chosen matches there is no estimate.
-        if seconds > _LONG and not self._repeated and self.query.after_match is None:
-            warn_of_long_count(seconds, self.query)
 
     def counts(self) -> pd.Series[int]:
         """Return the number of certain matches, and of those that are only possible.

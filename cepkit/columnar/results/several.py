@@ -14,6 +14,7 @@ from typing import Any, NoReturn, Protocol, Self, TypeAlias, TypeVar
 from cepkit.arguments import typed
 from cepkit.columnar.compile.forest import Node, Prefix
 from cepkit.columnar.compile.query import Sets, compile_query
+from cepkit.columnar.results.expected import warn_if_long
 from cepkit.columnar.slices.counters import Counters, StepCounters
 from cepkit.columnar.workload import Group, grouped
 from cepkit.errors import PatternError, PlanError, StatisticsError, UnsupportedError
@@ -346,6 +347,8 @@ class SeveralMatches(WithProgress, ByName[Result]):
         Raises:
             LimitError: It would have to try too many sets.
         """
+        if self._place.known is None:
+            warn_if_long(self._planned.queries, self._planned.plans)
         numbers = self._planned.limited(self._place.counted(self.progress)[0])
         return pd.Series(numbers, index=pd.Index(self.names, name=PATTERN), name="matches")
 

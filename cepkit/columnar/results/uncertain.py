@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,8 +20,9 @@ from cepkit.lazy import pd
 from cepkit.memory import Room
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
-from cepkit.pattern.uncertain import CERTAINTY, differences_of, present_name, widened
-from cepkit.planners import choose as choosing
+from cepkit.pattern.uncertain import CERTAINTY, Difference, differences_of, widened
+from cepkit.statistics.measuring.walks import Breaking, members_of
+from cepkit.statistics.slice_events import Events
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
 
@@ -34,7 +35,7 @@ class _UncertainMatches(_HeldMatches):
 
     Args:
         stream: A local stream.
-        query: The query.
+        queries: The query, and what `uncertain_query` makes of it.
         plan: The plan of its wider query; None for the cheapest.
         errors: The greatest error of each clock, or of each event.
         columns: The events, with all attributes that the query reads.
@@ -44,7 +45,7 @@ class _UncertainMatches(_HeldMatches):
     def __init__(
         self,
         stream: Stream,
-        query: Query,
+        queries: tuple[Query, Query],
         plan: Any,
         errors: int | Ints,
         columns: EventColumns,
@@ -52,8 +53,10 @@ class _UncertainMatches(_HeldMatches):
     ) -> None:
         self._wide = int(np.max(errors, initial=0))
         self._errors = errors
-        super().__init__(stream, widened(query, self._wide), plan, columns=columns, **options)
-        self._stream, self.query = stream, query
+        shown, self._query = queries
+        wide = widened(self._query, self._wide)
+        super().__init__(stream, wide, plan, columns=columns, **options)
+        self._stream, self.query = stream, shown
 
     @property
     def schema(self) -> pa.Schema:
@@ -66,6 +69,33 @@ class _UncertainMatches(_HeldMatches):
         certain = sum(int(e.certain.sum()) for e in found if e.certain is not None)
         possible = sum(each.block.size for each in found) - certain
         return pd.Series({"certain": certain, "possible": possible}, name="matches")
+
+    def timeline(self, n: int = 50) -> pd.DataFrame:
+        """Return the events of some `n` matches, one row for each event.
+
+        Args:
+            n: The most matches.
+
+        Returns:
+            The columns of `Matches.timeline`, `clock_error` (a number if `ts` is one, else a
+            duration) and `certainty`.
+        """
+        tidy = super().timeline(n)
+        errors = {v: np.zeros(0, np.int64) for v in self.variables}
+        certain = np.zeros(0, np.bool_)
+        for each in self._all():
+            assert each.certain is not None
+            certain = np.append(certain, each.certain[: n - len(certain)])
+            for v, known in errors.items():
+                events = each.rows.get(v, np.zeros(each.block.size, np.int64))
+                errors[v] = np.append(known, self._error_of(events)[: n - len(known)])
+        at = tidy["match"].to_numpy() - 1
+        own = [errors[v][match] for v, match in zip(tidy["variable"], at, strict=True)]
+        off = np.array(own, np.int64)
+        unit = self._stream.schema.microseconds
+        tidy["clock_error"] = pd.to_timedelta(off, unit="us") if unit is None else off / unit
+        tidy[CERTAINTY] = np.where(certain[at], "certain", "possible")
+        return tidy
 
     def _batches(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
         writer, schema = self.writer(), self.schema
@@ -96,58 +126,44 @@ class _UncertainMatches(_HeldMatches):
 
     def _find(self) -> Iterator[Held]:
         room = Room("matches", "their certainty", INSTEAD)
-        branches = {frozenset(branch.variables): branch for branch in normal_form(self.query)}
         candidates = _rows_of(Matches.blocks(self), room)
-        present = {}
-        for branch in branches.values():
-            for event in branch.negated:
-                if event.variable not in present:
-                    present[event.variable] = self._present(event.variable, room)
+        branches = _by_variables(self._query)
+        breaking = _by_variables(widened(self._query, self._wide, breaking=True))
+        events = Events(self._columns, self._query.partition_by)
         for place, program in enumerate(self._programs):
-            branch = branches[frozenset(program.variables)]
-            rows = candidates.get(frozenset(program.variables))
+            names = frozenset(program.variables)
+            rows = candidates.get(names)
             if rows is None:
                 continue
-            demands = differences_of(branch)
-            absent = [self._absent(branch, v.variable, rows, present) for v in branch.negated]
-            own = [one for one in demands if one.about <= {*branch.variables}]
-            possible, certain = certainty(
-                self._box(rows), own, [each for each in absent if each is not None]
-            )
-            kept = {v: events[possible] for v, events in rows.items()}
+            demands, wide = differences_of(branches[names]), breaking[names]
+            members = members_of(events, wide) if wide.negated else {}
+            absent = []
+            for event in wide.negated:
+                found = Breaking(events, wide, event.variable, members).pairs(rows)
+                own = [one for one in demands if event.variable in one.about]
+                absent.append(self._absent(event.variable, rows, found, own, room))
+            own = [one for one in demands if one.about <= names]
+            possible, certain = certainty(self._box(rows), own, absent)
+            kept = {v: each[possible] for v, each in rows.items()}
             yield Held(place, kept, certain[possible])
-
-    def _present(self, variable: str, room: Room) -> dict[frozenset[str], dict[str, Ints]]:
-        """Return matches with each event that may break a NOT."""
-        wide = widened(self.query, self._wide, variable)
-        plan = choosing.plan_in_memory(wide, self._columns)
-        return _rows_of(Matches(self._stream, wide, plan, columns=self._columns).blocks(), room)
 
     def _absent(
         self,
-        branch: Branch,
         variable: str,
         rows: dict[str, Ints],
-        present: dict[str, dict[frozenset[str], dict[str, Ints]]],
-    ) -> Absent | None:
-        name = present_name(self.query, variable)
-        found = present[variable].get(frozenset((*branch.variables, name)))
-        if found is None:
-            return None
-        names = tuple(rows)
-        matches = np.stack([rows[v] for v in names], axis=1)
-        broken = np.stack([found[v] for v in names], axis=1)
-        _, numbers = np.unique(np.concatenate((matches, broken)), axis=0, return_inverse=True)
-        numbers = numbers.reshape(-1)
-        own = np.full(numbers.max() + 1, -1)
-        own[numbers[: len(matches)]] = np.arange(len(matches))
-        own = own[numbers[len(matches) :]]
-        # An event that surely breaks the NOT is in none of the matches, but in some of these, where
-        # it is one of the match's own.
-        there = own >= 0
-        box = self._box({**{v: found[v][there] for v in names}, variable: found[name][there]})
-        demands = [one for one in differences_of(branch) if variable in one.about]
-        return Absent(variable, own[there], box, demands)
+        found: Iterator[tuple[Ints, Ints]],
+        demands: Sequence[Difference],
+        room: Room,
+    ) -> Absent:
+        """Return the events that may break a NOT."""
+        matches, events = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        for owners, new in found:
+            room.take(len(new), len(new) * _BYTES * (1 + len(rows)))
+            matches.append(owners)
+            events.append(new)
+        owners, new = np.concatenate(matches), np.concatenate(events)
+        box = self._box({**{v: each[owners] for v, each in rows.items()}, variable: new})
+        return Absent(variable, owners, box, demands)
 
     def _box(self, rows: dict[str, Ints]) -> Box:
         times = {v: self._columns.ts[events] for v, events in rows.items()}
@@ -156,6 +172,10 @@ class _UncertainMatches(_HeldMatches):
     def _error_of(self, events: Ints) -> Ints:
         errors = self._errors
         return np.full(len(events), errors) if isinstance(errors, int) else errors[events]
+
+
+def _by_variables(query: Query) -> dict[frozenset[str], Branch]:
+    return {frozenset(branch.variables): branch for branch in normal_form(query)}
 
 
 def _rows_of(

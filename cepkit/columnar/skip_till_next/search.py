@@ -27,7 +27,7 @@ from cepkit.columnar.skip_till_next.records import (
     Work,
     range_of,
 )
-from cepkit.compiling import compiled, lent
+from cepkit.compiling import compiled_beyond, lent
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
@@ -371,7 +371,7 @@ def _scan(
     return m, t
 
 
-@compiled
+@compiled_beyond(20_000)
 def scan(
     tables: Tables,
     decide: Decide,

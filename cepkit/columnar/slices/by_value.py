@@ -160,7 +160,7 @@ def _sampled(size: int, number: int) -> npt.NDArray[np.int64]:
 
 def _shifted(bands: Mapping[object, BoundBand], new: Candidates) -> Iterator[BoundBand]:
     """Yield bands that `b.x - 1 < a.x` and `a.x < b.x + 1` imply together: `b.x` is near `a.x`."""
-    groups: dict[c.Attribute, list[list[Side]]] = {}
+    groups: dict[c.Attribute, list[tuple[BoundBand, float]]] = {}
     for key, band in bands.items():
         own = key[0] if isinstance(key, tuple) else None
         match own:
@@ -172,12 +172,17 @@ def _shifted(bands: Mapping[object, BoundBand], new: Candidates) -> Iterator[Bou
                 attribute, shift = moved, float(by) if sign == "+" else -float(by)
             case _:
                 continue
-        sides = [_moved(side, shift) for side in band.sides if side.variable is not None]
-        groups.setdefault(attribute, []).append(sides)
+        groups.setdefault(attribute, []).append((band, shift))
     for attribute, several in groups.items():
-        column = _numbers(value(attribute, new.read), len(new))
-        if len(several) > 1 and column is not None:
-            yield BoundBand(column, tuple(side for sides in several for side in sides))
+        column = _numbers(value(attribute, new.read), len(new)) if len(several) > 1 else None
+        if column is not None:
+            sides = [
+                _moved(side, shift)
+                for band, shift in several
+                for side in band.sides
+                if side.variable is not None
+            ]
+            yield BoundBand(column, tuple(sides))
 
 
 def _moved(side: Side, shift: float) -> Side:

@@ -82,9 +82,9 @@ class Ordered:
 
     def keep(self, order: npt.NDArray[Any]) -> None:
         """Keep those at `order`, in that order."""
-        self.ts = self.ts[order]
-        self.numbers = {clock: numbers[order] for clock, numbers in self.numbers.items()}
-        self.keys = {number: codes[order] for number, codes in self.keys.items()}
+        self.ts = self.ts.take(order)
+        self.numbers = {clock: n.take(order) for clock, n in self.numbers.items()}
+        self.keys = {number: codes.take(order) for number, codes in self.keys.items()}
 
     def sort_by_value(self, order: npt.NDArray[np.intp]) -> None:
         """Sort by a value."""
@@ -115,7 +115,7 @@ class Candidates(Ordered):
     """
 
     def __init__(self, step: Step, rows: Ints, columns: EventColumns) -> None:
-        super().__init__(columns.ts[rows])
+        super().__init__(columns.ts.take(rows))
         self.step = step
         self.seen = len(rows)
         self.rows = rows
@@ -149,7 +149,7 @@ class Candidates(Ordered):
         """Keep the candidates at `order`, in that order."""
         super().keep(order)
         self.common = False
-        self.rows = self.rows[order]
+        self.rows = self.rows.take(order)
         self._gathered = {name: column.take(order) for name, column in self._gathered.items()}
 
 
@@ -298,11 +298,13 @@ def _within(
     """Return the rows that are in a stretch of a clock."""
     if since is None and until is None:
         return rows
-    values = readings(columns, clock)[rows]
     if clock == "time":
-        begin = 0 if since is None else int(np.searchsorted(values, since))
-        end = len(rows) if until is None else int(np.searchsorted(values, until))
+        begin, end = (
+            None if at is None else rows.searchsorted(np.int32(columns.ts.searchsorted(at)))
+            for at in (since, until)
+        )
         return rows[begin:end]
+    values = readings(columns, clock)[rows]
     kept = np.ones(len(rows), dtype=np.bool_)
     if since is not None:
         kept &= values >= since

@@ -95,9 +95,18 @@ def owners_of(program: Program, columns: EventColumns, clock: Clock) -> tuple[st
     return single or program.owners
 
 
-SLICE_ROWS = 1 << 19
-"""The events of a slice, unless the window is so long that the overlap would cost too much. With
-fewer, Python's work for each slice would count, for which threads wait for each other."""
+SLICE_ROWS, MANY_SLICES = 1 << 19, 8
+"""The events of a slice, twice as many where that still leaves so many slices, unless the window
+is so long that the overlap would cost too much. With fewer, Python's work for each slice would
+count, and a thread that waits for another's is woken in vain whenever that runs a short loop."""
+
+
+def rows_of_slices(events: int) -> int:
+    """Return the events of a slice of so many events in memory: of one, or of an even number."""
+    most = 2 * SLICE_ROWS if events >= 2 * MANY_SLICES * SLICE_ROWS else SLICE_ROWS
+    number = 2 * -(-events // (2 * most)) if events > most else 1
+    return max(1, -(-events // number))
+
 
 HEAVY = 16.0
 """With more candidates for each event the joins of a slice take far longer than its other work."""

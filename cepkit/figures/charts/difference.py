@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import plotly.graph_objects as go
 
@@ -54,7 +55,7 @@ def _picture(difference: Equivalence, title: str, room: float) -> Canvas:
     ):
         items.append(_name(name, top + _LANE / 2))
         if not matches:
-            items.append(Text(places[0], top + 10, ("no other match",), size=SMALL))
+            items.append(Text(places[0], top + 10, ("no match of its own",), size=SMALL))
         for match in matches[:_SHOWN]:
             items += _match(match, places, top + _LANE / 2, fill)
             top += _LANE
@@ -71,8 +72,11 @@ def _name(text: str, middle: float) -> Text:
 
 def _match(match: Match, places: Sequence[float], y: float, fill: str) -> list[Item]:
     bound = {row: variable for variable, rows in match for row in rows}
-    ends = (places[min(bound)], y), (places[max(bound)], y)
-    items: list[Item] = [Line(ends)] if len(bound) > 1 else []
+    # Lines lie above circles: they end at their edges, so that no letter is struck through.
+    items: list[Item] = [
+        Line(((places[earlier] + _RADIUS, y), (places[later] - _RADIUS, y)))
+        for earlier, later in pairwise(sorted(bound))
+    ]
     for row, variable in sorted(bound.items()):
         items.append(Circle(places[row], y, _RADIUS, variable, fill))
         name = fitted(variable, SMALL, 2 * _RADIUS - 4)

@@ -15,7 +15,7 @@ from cepkit.pattern.builder import Pattern, as_query
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.plan.logarithms import from_log, log_text
-from cepkit.plan.nodes import Plan
+from cepkit.plan.nodes import Plan, TreePlan
 from cepkit.tables import number
 
 
@@ -50,10 +50,12 @@ def draw_plans(
     """
     least = min((p.log_cost for p in plans if p.log_cost is not None), default=None)
     # The cost of a tree includes its leaves, that of an order does not.
-    if len({type(branch) for plan in plans for branch in plan.branches}) > 1:
-        least = None
+    mixed = len({type(branch) for plan in plans for branch in plan.branches}) > 1
     query = _query(pattern)
-    headed = [(_head(plan, least), pictures(plan, query)) for plan in plans]
+    headed = [
+        (_head(plan, None if mixed else least) + mixed * _as_kind(plan), pictures(plan, query))
+        for plan in plans
+    ]
     return laid_out(
         lambda room: plan_canvas.side_by_side(headed, room), f"{len(plans)} plans", width
     )
@@ -75,6 +77,14 @@ def _figure(parts: Sequence[Picture], title: str, per_row: int | None) -> go.Fig
         return laid_out(lambda room: plan_canvas.layout(parts, room), title)
     check_range("per_row", per_row, 1)
     return to_figure(plan_canvas.layout(parts, per_row=per_row), title)
+
+
+def _as_kind(plan: Plan) -> str:
+    """Return by which rule a plan's cost counts, where plans of both kinds stand side by side."""
+    if plan.log_cost is None:
+        return ""
+    trees = any(isinstance(branch, TreePlan) for branch in plan.branches)
+    return " as a tree" if trees else " as an order"
 
 
 def _head(plan: Plan, least: float | None = None) -> str:

@@ -1,4 +1,4 @@
-"""The figure of planners side by side: the cost of each one's plan."""
+"""The figure of compared plans by cost: a bar for each plan, and the planners that find it."""
 
 from __future__ import annotations
 
@@ -28,44 +28,57 @@ _NAME_LENGTH = 28
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """The bar of one planner's plan.
+    """The bar of one plan.
 
     Attributes:
+        planners: The planners that find it, with the seconds that each takes.
         plan: The plan on one line.
         log_cost: The logarithm to base ten, -infinity for 0, of the cost that plans are compared
             by: the cost as a tree if one of them is a tree.
         cost: The same cost as a text.
         relative: The cost as a multiple of the best.
-        seconds: The planning time.
         best: Whether no plan is cheaper.
     """
 
-    planner: str
+    planners: tuple[tuple[str, float], ...]
     plan: str
     log_cost: float
     cost: str
     relative: float
-    seconds: float
     best: bool
+
+    @property
+    def label(self) -> str:
+        """The planner, or how many there are."""
+        (first, _), *others = self.planners
+        return f"{1 + len(others)} planners" if others else cut(first, _NAME_LENGTH)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The plan in the lines above its bar; then the planners, if there are several."""
+        lines = wrapped(self.plan, SMALL, _PLAN_WIDTH, _PLAN_LINES)
+        if len(self.planners) > 1:
+            names = ", ".join(name for name, _ in self.planners)
+            lines = [*lines, *wrapped(names, SMALL, _PLAN_WIDTH, _PLAN_LINES)]
+        return tuple(lines)
 
 
 def bars(comparison: PlanComparison) -> tuple[Bar, ...]:
-    """Return the bars of a comparison, in its order."""
-    rows = []
-    for row in comparison.rows:
-        log = comparison.log_cost(row)
-        rows.append(
+    """Return a bar for each plan of a comparison, the cheapest first."""
+    made = []
+    for rows in comparison.by_plan:
+        log = comparison.log_cost(rows[0])
+        made.append(
             Bar(
-                row.plan.planner,
-                one_line(row.plan),
+                tuple((row.plan.planner, row.seconds) for row in rows),
+                one_line(rows[0].plan),
                 log / math.log(10),
                 log_text(log),
-                row.relative,
-                row.seconds,
-                comparison.is_best(row),
+                rows[0].relative,
+                comparison.is_best(rows[0]),
             )
         )
-    return tuple(rows)
+    return tuple(made)
 
 
 def draw_costs(comparison: PlanComparison) -> go.Figure:
@@ -76,7 +89,7 @@ def draw_costs(comparison: PlanComparison) -> go.Figure:
     """
     rows = bars(comparison)
     scale = Scale.of(row.log_cost for row in rows)
-    texts = [wrapped(row.plan, SMALL, _PLAN_WIDTH, _PLAN_LINES) for row in rows]
+    texts = [row.lines for row in rows]
     # Places are in pixels, because a plan takes one line or several.
     tops, below = [], 8.0
     for lines in texts:
@@ -111,7 +124,7 @@ def draw_costs(comparison: PlanComparison) -> go.Figure:
     chart.update_layout(annotations=[*costs, *plans])
     as_trees = " as a tree; an order is one that leans left" if comparison.has_trees else ""
     chart.update_xaxes(**scale.axis(), title_text=f"cost{as_trees}")
-    names = [shown(cut(row.planner, _NAME_LENGTH)) for row in rows]
+    names = [shown(row.label) for row in rows]
     chart.update_yaxes(rows_of(names, below - places[-1], 0, places))
     refused = [KeyRow(f"{planner} refused", reason) for planner, reason in comparison.refused]
     if refused:
@@ -133,8 +146,7 @@ def _times(relative: float) -> str:
 
 def _hover(row: Bar) -> str:
     return hover_text(
-        row.planner,
         shown(cut(row.plan, 400)),
         f"cost {shown(row.cost)}, {number(row.relative)} times the best",
-        f"planned in {number(row.seconds)} s",
+        *(f"{shown(name)}: planned in {number(seconds)} s" for name, seconds in row.planners),
     )

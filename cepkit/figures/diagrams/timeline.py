@@ -14,10 +14,15 @@ from cepkit.columnar.results.shown import moment_text
 from cepkit.figures.kit.panels import add_points
 from cepkit.figures.kit.style import GRID, SMALL, TEXT, colour_of, figure, ink, message, symbol_of
 from cepkit.figures.kit.texts import cut, shown
+from cepkit.stream.durations import duration_text
+from cepkit.tables import number
 
 _MARK = 20
+_MICROSECOND = pd.Timedelta(1, "us")
 ROW = 30
 LANE = 20
+ERROR_BELOW = 12
+"""How far below a mark the error of its clock stands."""
 _APART = 0.03
 """The share of the axis that a mark takes; closer marks go to another lane."""
 _SPREAD = 8
@@ -36,6 +41,7 @@ class EventMark:
             times keep their unit.
         lane: Its lane, from 0: events close to each other get different ones.
         hover: Its time, type and attributes in lines of text.
+        error: How far its clock may be off, in the unit of the axis.
     """
 
     match: int
@@ -43,6 +49,7 @@ class EventMark:
     at: float
     lane: int
     hover: tuple[str, ...]
+    error: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,7 @@ class Timeline:
         since_start: Whether each match begins at zero.
         clock: The time at zero, if times are timestamps and not relative to each match.
         unit: The unit of the axis: "s", or "" for numeric times.
+        certainty: Under uncertain clocks, whether each match is "certain" or "possible".
     """
 
     variables: tuple[str, ...]
@@ -66,6 +74,11 @@ class Timeline:
     since_start: bool
     clock: pd.Timestamp | None
     unit: str
+    certainty: tuple[str, ...] = ()
+
+    def is_possible(self, match: int) -> bool:
+        """Return whether a match is possible, but not certain."""
+        return bool(self.certainty) and self.certainty[match] == "possible"
 
     def lanes(self, match: int) -> int:
         """Return how many lanes the row of a match has."""
@@ -97,23 +110,26 @@ def timeline(
     at = seconds - first if apart else seconds
     begin, span = float(at.min()) if len(tidy) else 0.0, longest if apart else shown_time
     numbers = {variable: i for i, variable in enumerate(variables)}
+    errors: Any = tidy.get("clock_error")
+    gaps = 0.0 if errors is None else errors if numeric else errors.dt.total_seconds()
     marks: list[EventMark] = []
     starts: list[str] = []
-    for row, (_, events) in enumerate(tidy.assign(at=at).groupby("match", sort=True)):
+    for row, (_, events) in enumerate(tidy.assign(at=at, off=gaps).groupby("match", sort=True)):
         ends: list[float] = []
         starts.append(moment_text(events["ts"].iloc[0]))
         for _, event in events.iterrows():
             place = (float(event["at"]) - begin) / span if span else 0.0
             lane = next((i for i, end in enumerate(ends) if end + _APART <= place), len(ends))
             ends[lane : lane + 1] = [place]
-            marks.append(
-                EventMark(row, numbers[event["variable"]], float(event["at"]), lane, _hover(event))
-            )
+            variable, when, off = numbers[event["variable"]], float(event["at"]), event["off"]
+            marks.append(EventMark(row, variable, when, lane, _hover(event), float(off)))
     clock = None if numeric or apart or not len(tidy) else tidy["ts"].min()
     unit = "" if numeric else "s"
+    certainty = tuple(tidy.groupby("match")["certainty"].first()) if "certainty" in tidy else ()
     return Timeline(
-        tuple(variables), letters(variables), tuple(starts), tuple(marks), apart, clock, unit
-    )
+        tuple(variables), letters(variables), tuple(starts), tuple(marks), apart, clock, unit,
+        certainty,
+    )  # fmt: skip
 
 
 def letters(variables: Sequence[str]) -> tuple[str, ...]:
@@ -145,22 +161,23 @@ def draw_timeline(content: Timeline, more: bool) -> go.Figure:
         chart.update_layout(legend={"y": 0, "yref": "container", "x": 0, "xanchor": "left"})
     chart.update_layout(height=round(height) + 120 + below, margin={"t": 64, "b": 56 + below})
     y = [tops[mark.match] + mark.lane * LANE for mark in content.marks]
-    x = [_x(content, mark) for mark in content.marks]
+    x = [_x(content, mark.at) for mark in content.marks]
     _join(chart, content, x, y)
-    for number in range(len(names)):
-        picked = [i for i, mark in enumerate(content.marks) if mark.variable == number]
+    _add_errors(chart, content, y)
+    for place in range(len(names)):
+        picked = [i for i, mark in enumerate(content.marks) if mark.variable == place]
         if not picked:
             continue
-        letter, colour = content.letters[number], colour_of(number)
+        letter, colour = content.letters[place], colour_of(place)
         add_points(
             chart,
             "markers+text",
             [x[i] for i in picked],
             [y[i] for i in picked],
-            name=shown(names[number]),
+            name=shown(names[place]),
             text=[shown(letter)] * len(picked),
             textfont={"size": SMALL, "color": ink(colour)},
-            marker={"size": _MARK, "color": colour, "symbol": symbol_of(number),
+            marker={"size": _MARK, "color": colour, "symbol": symbol_of(place),
                     "line": {"color": TEXT, "width": 0.8}},
             hovertext=["<br>".join(map(shown, content.marks[i].hover)) for i in picked],
             cliponaxis=False,
@@ -181,9 +198,12 @@ def names_of(content: Timeline) -> list[str]:
     An axis of timestamps labels only round times; a numeric axis is enough.
     """
     with_start = content.since_start or content.clock is not None
-    return [
+    names = [
         f"{i + 1} · {start}" if with_start else f"{i + 1}" for i, start in enumerate(content.starts)
     ]
+    if not content.certainty:
+        return names
+    return [f"{name} · {word}" for name, word in zip(names, content.certainty, strict=True)]
 
 
 def tops_of(content: Timeline) -> tuple[list[float], float]:
@@ -196,20 +216,42 @@ def tops_of(content: Timeline) -> tuple[list[float], float]:
 
 
 def _join(chart: go.Figure, content: Timeline, x: list[Any], y: list[float]) -> None:
-    points: list[tuple[Any, Any]] = []
-    for i, mark in enumerate(content.marks):
-        if i and mark.match != content.marks[i - 1].match:
-            points.append((None, None))
-        points.append((x[i], y[i]))
-    line = {"color": GRID.replace("0.25", "0.7"), "width": 2}
-    add_points(chart, "lines", [px for px, _ in points], [py for _, py in points], line=line)
+    for word, dash in (("certain", "solid"), ("possible", "dot")):
+        points: list[tuple[Any, Any]] = []
+        for i, mark in enumerate(content.marks):
+            if content.is_possible(mark.match) != (word == "possible"):
+                continue
+            if points and mark.match != content.marks[i - 1].match:
+                points.append((None, None))
+            points.append((x[i], y[i]))
+        if not points:
+            continue
+        line = {"color": GRID.replace("0.25", "0.7"), "width": 2, "dash": dash}
+        named = {"name": word} if content.certainty else {}
+        xs, ys = zip(*points, strict=True)
+        add_points(chart, "lines", [*xs], [*ys], line=line, **named)
 
 
-def _x(content: Timeline, mark: EventMark) -> object:
+def _add_errors(chart: go.Figure, content: Timeline, y: list[float]) -> None:
+    """Add below each mark the stretch in which its true time is."""
+    ends: list[Any] = []
+    heights: list[float | None] = []
+    for mark, top in zip(content.marks, y, strict=True):
+        if mark.error:
+            low, high = (_x(content, mark.at + sign * mark.error) for sign in (-1, 1))
+            ends += [low, low, low, high, high, high, None]
+            below = top + ERROR_BELOW + 4 * (mark.variable % 2)  # neighbours may overlap
+            heights += [below - 2, below + 2, below, below, below - 2, below + 2, None]
+    if ends:
+        line = {"color": TEXT, "width": 1.5}
+        add_points(chart, "lines", ends, heights, line=line, cliponaxis=False)
+
+
+def _x(content: Timeline, at: float) -> object:
     if content.clock is None:
-        return mark.at
+        return at
     # Wall-clock time of the events' own zone: plotly would convert it.
-    return content.clock.tz_localize(None) + pd.Timedelta(seconds=mark.at)
+    return content.clock.tz_localize(None) + pd.Timedelta(seconds=at)
 
 
 def _axis_title(content: Timeline) -> str:
@@ -227,6 +269,10 @@ def _hover(event: pd.Series[Any]) -> tuple[str, ...]:
         moment_text(event["ts"]),
         *(cut(f"{k} = {v}", 80) for k, v in list(attributes.items())[:_HOVER_ATTRIBUTES]),
     ]
+    if event.get("clock_error"):
+        off = event["clock_error"]
+        is_time = isinstance(off, pd.Timedelta)
+        lines[1] += f" ± {duration_text(off // _MICROSECOND) if is_time else number(off)}"
     if len(attributes) > _HOVER_ATTRIBUTES:
         lines.append(f"and {len(attributes) - _HOVER_ATTRIBUTES} more attributes")
     return tuple(lines)

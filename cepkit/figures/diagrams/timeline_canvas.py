@@ -5,8 +5,16 @@ from __future__ import annotations
 import pandas as pd
 
 from cepkit.columnar.results.shown import moment_text
-from cepkit.figures.diagrams.timeline import LANE, ROW, Timeline, names_of, room, tops_of
-from cepkit.figures.kit.canvas import Canvas, Circle, Item, Line, Text
+from cepkit.figures.diagrams.timeline import (
+    ERROR_BELOW,
+    LANE,
+    ROW,
+    Timeline,
+    names_of,
+    room,
+    tops_of,
+)
+from cepkit.figures.kit.canvas import Canvas, Circle, Dash, Item, Line, Text
 from cepkit.figures.kit.style import GRID, SIZE, SMALL, colour_of, ink
 from cepkit.figures.kit.texts import fitted
 from cepkit.tables import number
@@ -37,8 +45,12 @@ def layout(timeline: Timeline, width: float = WIDTH) -> Canvas:
         items.append(Text(0, top - SMALL * 0.65, (line,), "left", SMALL))
         marks = [mark for mark in timeline.marks if mark.match == i]
         points = tuple((place(mark.at), top + mark.lane * LANE) for mark in marks)
-        items.append(Line(points, colour=GRID.replace("0.25", "0.7")))
+        dash: Dash = "dot" if timeline.is_possible(i) else "solid"
+        items.append(Line(points, dash=dash, colour=GRID.replace("0.25", "0.7")))
         for mark, (x, y) in zip(marks, points, strict=True):
+            if mark.error:
+                low, high = (place(mark.at + sign * mark.error) for sign in (-1, 1))
+                items.append(Line(((low, y + ERROR_BELOW), (high, y + ERROR_BELOW)), width=1.5))
             items += _mark(x, y, mark.variable, timeline, "\n".join(mark.hover))
     axis = height + 4
     items.append(Line(((_NAMES, axis), (width - _RADIUS, axis)), colour=GRID))

@@ -25,8 +25,8 @@ body { margin: 0; background: #ffffff; }
 
 
 _PARTS = (
-    "base", "strip", "shapes", "diagram", "mechanism", "card", "counters", "charts", "style",
-    "player",
+    "base", "strip", "shapes", "diagram", "mechanism", "card", "counters", "charts", "quiz",
+    "style", "player",
 )  # fmt: skip
 """The files of the module, in the order in which they are joined."""
 

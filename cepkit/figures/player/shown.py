@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from cepkit.arguments import typed
+from cepkit.arguments import check_range, typed
 from cepkit.figures.player import page
 from cepkit.figures.player.carried import CarriedData
 from cepkit.figures.player.document import DEFAULT_STEPS, Traces, player_document
+from cepkit.figures.player.questions import MOST_QUESTIONS, draw_questions
 from cepkit.files import HTML, write_text
 from cepkit.printing import html_lines, html_output, html_text, plain
 from cepkit.tables import html_table, text_table
@@ -35,6 +36,8 @@ class Player:
         link: str | None = None,
         attributes: Sequence[str] | None = None,
         redact: Sequence[str] = (),
+        quiz: int = 0,
+        seed: int | str = 0,
     ) -> None:
         """Collect the document to show.
 
@@ -47,14 +50,21 @@ class Player:
             attributes: The attributes of events that the page contains; None for all.
             redact: Attributes whose values the page replaces by numbers: "#1" stands for the
                 first value, and for every one that equals it.
+            quiz: How many questions to ask at most, "which instances does this event extend?",
+                each before the step that it is about is shown; 0 for none.
+            seed: Another seed draws other questions.
 
         Raises:
-            TraceError: The traces do not belong together, `steps` is out of range, or the
-                events have no such attribute.
+            TraceError: The traces do not belong together, `steps` is out of range, the events
+                have no such attribute, or there is nothing to ask.
         """
+        check_range("quiz", quiz, 0, MOST_QUESTIONS)
         if isinstance(traces, AdaptedTrace):
             traces = traces.traces
         self._content = player_document(traces, steps, CarriedData.of(attributes, redact))
+        if quiz:
+            asked = range(start, self.steps)
+            self._content["quiz"] = draw_questions(traces, asked, quiz, seed)
         self._titles = traces[0].total_titles
         self._start = start
         self._link = link

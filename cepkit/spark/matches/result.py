@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from cepkit.columnar.results.expected import warn_if_long
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.frames import frame_of
 from cepkit.columnar.results.matches import Matches
@@ -166,6 +167,9 @@ class SparkMatches(ResultFrame):
         # Counters tell the number of all matches before the limit.
         if level.useMemory or level.useDisk or self.query.after_match is not None:
             return super().count()
+        assert self._found is not None
+        if not self._found.pass_.reports.complete:
+            warn_if_long([self.query], [self.plan])
         matches = self._run()[0].matches
         return matches if self.most is None else min(matches, self.most)
 

@@ -12,7 +12,7 @@ Source: *Wander Join* (SIGMOD 2016) for the walks, *Random Sampling over Joins R
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import permutations
 from math import prod
@@ -75,6 +75,14 @@ def check_walks(query: Query, what: str) -> None:
         )
 
 
+def members_of(events: Events, branch: Branch) -> dict[str, Rows]:
+    """Return for each variable of a branch, those under NOT as well, the rows that it may bind."""
+    return {
+        event.variable: events.rows(canonical_event(branch, event.variable))
+        for event in (*branch.positive, *branch.negated)
+    }
+
+
 class Walks:
     """Walks through the joins of a branch.
 
@@ -93,10 +101,7 @@ class Walks:
         if len(columns) and int(columns.ts[-1]) - int(columns.ts[0]) >= 1 << 61:
             raise LimitError("a stream of more than 70,000 years", hint="a part of it")
         self._columns, self._branch = columns, branch
-        every = {
-            event.variable: events.rows(canonical_event(branch, event.variable))
-            for event in (*branch.positive, *branch.negated)
-        }
+        every = members_of(events, branch)
         if among is not None:
             every = {v: rows[among[rows]] for v, rows in every.items()}
         self._members = {v: every[v] for v in branch.variables}
@@ -104,7 +109,7 @@ class Walks:
             (variables_of(c), without_not(c)) for c in branch.conditions if len(variables_of(c)) > 1
         ]
         self._lookups = Lookups(columns, branch, self._members)
-        self._absent = [_Absent(events, branch, e.variable, every) for e in branch.negated]
+        self._absent = [Breaking(events, branch, e.variable, every) for e in branch.negated]
         self.order = self._best_order()
         first = self._members[self.order[0]]
         self._first: Scope | None = None
@@ -192,8 +197,15 @@ class Walks:
         return min(orders, key=bound)
 
 
-class _Absent:
-    """Looks for events that break a NOT of matches."""
+class Breaking:
+    """Looks for events that break a NOT of matches.
+
+    Args:
+        events: The events.
+        branch: The branch.
+        variable: The variable under NOT.
+        members: For each variable the rows that pass its own conditions.
+    """
 
     def __init__(
         self, events: Events, branch: Branch, variable: str, members: Mapping[str, Rows]
@@ -218,10 +230,16 @@ class _Absent:
     def breaks(self, rows: Mapping[str, Rows]) -> Held:
         """Return which matches have such an event."""
         broken = np.zeros(len(next(iter(rows.values()))), np.bool_)
+        for owners, _ in self.pairs(rows):
+            broken[owners] = True
+        return broken
+
+    def pairs(self, rows: Mapping[str, Rows]) -> Iterator[tuple[Rows, Rows]]:
+        """Yield the numbers of matches, each with an event that breaks its NOT."""
         scope = self._lookups.of(self._variable, self._lookups.bound(rows))
         ends = np.cumsum(scope.widths)
         begin = 0
-        while begin < len(broken):
+        while begin < len(ends):
             done = int(ends[begin - 1]) if begin else 0
             end = max(begin + 1, int(np.searchsorted(ends, done + _PAIRS, side="right")))
             widths = scope.widths[begin:end]
@@ -230,9 +248,8 @@ class _Absent:
             new = scope.rows[scope.begins[owners] + within]
             pairs = {**{v: each[owners] for v, each in rows.items()}, self._variable: new}
             held = _fit(self._columns, pairs, scope, self._conditions)
-            broken[owners[held]] = True
+            yield owners[held], new[held]
             begin = end
-        return broken
 
 
 def _fit(

@@ -16,7 +16,7 @@ def test_slices_do_not_show_in_any_rows(structure, window, monkeypatch):
     table = side_by_side(small_streams(types_in(structure), 4))
     pattern = f"PATTERN {structure} WITHIN {window} AGG COUNT, SUM(q.x) GROUP BY g"
     whole = [aggregate_whole(table, pattern, emit, "detect") for emit in EMITS]
-    monkeypatch.setattr(parts, "SLICE_ROWS", 1)
+    monkeypatch.setattr(cutting, "SLICE_ROWS", 1)
     monkeypatch.setattr(cutting, "WINDOWS_PER_SLICE", 0)
     numbers = set()
     slices = parts.slices

@@ -192,12 +192,20 @@ def test_wrong_values_are_refused():
         ck.detect(ties, THREE, sample=5)
 
 
-def test_count_that_takes_long_names_the_estimate(monkeypatch):
-    matches = ck.detect(STREAM, THREE)
-    monkeypatch.setattr("cepkit.columnar.results.matches._LONG", 1e-9)
+@pytest.mark.parametrize("several", [False, True])
+def test_count_of_more_than_a_minute_names_the_estimate(several, monkeypatch):
+    monkeypatch.setattr("cepkit.columnar.results.expected._LONG", 0.0)
+    asked = {"one": THREE, "other": "PATTERN SEQ(A a, C b) WITHIN 1 s"} if several else THREE
     with pytest.warns(StreamWarning, match=r"ck\.aggregate\(\.\.\., error=0\.02\)"):
-        matches.count()
+        ck.detect(STREAM, asked).counts()
     monkeypatch.undo()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert ck.detect(STREAM, THREE).count() > 0
+        ck.detect(STREAM, asked).counts()
+
+
+@pytest.mark.parametrize("structure", ["SEQ(A a, KL(B b))", "SEQ(A a, NEXT B b)"])
+def test_count_names_no_estimate_that_would_be_refused(structure, monkeypatch, recwarn):
+    monkeypatch.setattr("cepkit.columnar.results.expected._LONG", 0.0)
+    ck.detect(STREAM, f"PATTERN {structure} WITHIN 3 ms").count()
+    assert not [one for one in recwarn if "error=0.02" in str(one.message)]

@@ -49,6 +49,38 @@ def test_result_has_certainty_in_all_forms(tmp_path):
     assert matches.count() == 1
 
 
+def test_condition_on_the_time_of_timestamps_is_a_difference():
+    frame = pd.DataFrame(ROWS).assign(ts=lambda f: pd.to_datetime(f["ts"], unit="ms"))
+    stream = ck.events(frame, time="ts", type="type")
+    for limit, error, certainty in (("99 ms", "1 ms", "possible"), ("110 ms", "5 ms", "certain")):
+        pattern = f"PATTERN SEQ(A a, B b) WHERE b.ts <= a.ts + {limit}"
+        matches = ck.detect(stream, pattern, clock_error=error)
+        assert matches.to_pandas()["certainty"].tolist() == [certainty]
+        assert str(matches.query) == str(ck.parse(pattern))
+
+
+def test_timeline_has_the_errors_of_clocks_and_the_certainty():
+    tidy = ck.detect(STREAM, "PATTERN AND(B b, C c) WITHIN 20 ms", clock_error="off").timeline()
+    assert tidy["clock_error"].tolist() == [15.0, 15.0]  # in the unit of the times
+    assert tidy["certainty"].tolist() == ["possible", "possible"]
+    frame = pd.DataFrame(ROWS).assign(ts=lambda f: pd.to_datetime(f["ts"], unit="ms"))
+    timed = ck.detect(ck.events(frame, time="ts", type="type"), PAIR, clock_error="3 ms")
+    assert timed.timeline()["clock_error"].tolist() == [pd.Timedelta(3, "ms")] * 2
+
+
+def test_figure_shows_errors_as_bars_and_tells_certain_from_possible():
+    rows = [*ROWS, {"ts": 300, "type": "A"}, {"ts": 320, "type": "B"}]
+    stream = ck.events(rows, time="ts", type="type", unit="ms")
+    chart = ck.draw(ck.detect(stream, PAIR, clock_error="7 ms"))
+    assert [*chart.layout.yaxis.ticktext] == ["1 · possible", "2 · certain"]
+    lines = {line.name: line for line in chart.data if line.mode == "lines"}
+    assert (lines["certain"].line.dash, [*lines["certain"].x]) == ("solid", [300, 320])
+    assert (lines["possible"].line.dash, [*lines["possible"].x]) == ("dot", [0, 100])
+    ends = {x for x in lines[None].x if x is not None}
+    assert ends == {-7, 7, 93, 107, 293, 307, 313, 327}
+    assert "± 7" in chart.data[-1].hovertext[0]
+
+
 def test_result_of_return_has_certainty():
     matches = detected(f"{PAIR} RETURN a.x AS x")
     assert [*matches.to_pandas()] == ["x", "match_start", "match_end", "certainty"]
@@ -109,7 +141,10 @@ def test_wrong_duration_is_refused(error):
         ("PATTERN SEQ(A a, B b) AFTER MATCH SKIP PAST LAST EVENT", "AFTER MATCH SKIP"),
         ("PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", "a window in events"),
         ("PATTERN SEQ(A a, B b) WITHIN 2 calendar days", "calendar days"),
+        ("PATTERN SEQ(A a, B b) WHERE b.ts > '2024-01-01'", "reads the time"),
+        ("PATTERN SEQ(A a, B b, C c) WHERE b.ts - a.ts < c.ts - b.ts", "reads the time"),
         ("PATTERN SEQ(A a, B b) WHERE b.ts - a.ts < 5", "reads the time"),
+        ("PATTERN SEQ(A a, B b) WHERE b.ts - a.ts != 5 ms", "reads the time"),
         ("PATTERN SEQ(A a, B certainty)", "a column 'certainty'"),
         ([PAIR, PAIR], "several patterns"),
     ],
@@ -133,6 +168,10 @@ def test_order_of_arrival_and_adaptation_are_refused():
     [
         (LATE, {"b": 1, "c": 2}, "20 ms", "was more than 12 ms slow, or that of b (row 1) was"),
         (LATE, {"b": 1, "c": 2}, "8 ms", "slow and that of b (row 1) fast, by more than 12 ms"),
+        (
+            "PATTERN AND(B b, C c) WHERE b.ts - c.ts < 10 ms", {"b": 1, "c": 2}, "20 ms",
+            "was 2.001 ms slow, or that of b (row 1) was 2.001 ms fast",
+        ),
         (LATE, {"b": 1, "c": 2}, "2 ms", "12.001 ms off, and clock_error= allows 4 ms"),
         (f"{LATE} WHERE b.x > c.x", {"b": 1, "c": 2}, "20 ms", "b.x > c.x fails"),
         ("PATTERN SEQ(A a, B b)", {"a": 0, "b": 1}, "20 ms", "a certain match"),

@@ -357,6 +357,11 @@ def _drawn_traces() -> Drawn:
             "redact": [PRICE],
         },
     )
+    yield trace(), {"of": "player", "quiz": 9, "seed": EVIL}
+    yield (
+        adapted_trace(),
+        {"quiz": 9, "seed": EVIL},
+    )
     yield from (
         (adapted_trace(), {}),
         (
@@ -387,6 +392,7 @@ _BY_HAND: dict[str, Callable[[], Drawn]] = {
     "tradeoff": _each(tradeoff),
     "what-if": _each(rates_asked),
     "calibration": _each(calibration),
+    "learned": _each(learned, lambda: replace(learned(), proposals=())),
     "equivalence": _each(equivalence),
     "explanation": _each(explanation),
     "validity": _each(validity),

@@ -271,3 +271,12 @@ def test_costs_of_zero_and_beyond_floats_can_be_drawn():
     for of in ("costs", "search"):
         for each in (comparison, overflowing):
             assert draw(each, of=of).data
+
+
+def test_orders_beside_trees_say_by_which_rule_their_cost_counts():
+    comparison = compare_plans(THREE, STATISTICS, ["greedy", "dp-tree"])
+    order, tree = (row.plan for row in comparison.rows)
+    texts = said(draw([order, tree]))
+    assert f"cost {log_text(order.log_cost)} as an order" in texts
+    assert f"cost {log_text(tree.log_cost)} as a tree" in texts
+    assert "as a" not in said(draw([order, order]))

@@ -230,6 +230,8 @@ def test_chance_is_exceeded_only_by_more_hits_than_random_alarms_have():
     assert not chance.is_exceeded(CalibratedRow((), 100, 6, 4, 94, 1.0))
     assert not chance.is_exceeded(CalibratedRow((), 5, 0, 10, 5, 1.0))
     assert not chance.is_exceeded(CalibratedRow((), 0, 0, 10, 0, 0.0))
+    # One alarm of twenty candidates that hits one of two incidents is luck.
+    assert not Chance(0.008, 0.004).is_exceeded(CalibratedRow((), 1, 1, 1, 0, 0.0))
 
 
 def test_result_shows_proposals_as_a_table():
@@ -241,3 +243,17 @@ def test_result_shows_proposals_as_a_table():
     frame = learned.to_pandas()
     assert frame["support"].iloc[0] == learned.best.support <= learned.incidents[1]
     assert frame["false_alarms_per_day"].iloc[0] == learned.best.false_alarms_per_day
+
+
+def test_figure_has_the_shares_and_the_false_alarms_of_each_proposal_and_the_base_rate():
+    learned = learn()
+    chart = ck.draw(learned)
+    drawn = {bars.name: [*bars.x] for bars in chart.data}
+    assert drawn == {
+        name: [getattr(each, name) for each in learned.proposals]
+        for name in ("precision", "recall")
+    }
+    assert chart.layout.shapes[0].x0 == learned.chance.share
+    notes = [one.text for one in chart.layout.annotations]
+    assert "SEQ(A a, B b)" in notes[0]
+    assert f"{learned.best.false_alarms_per_day:.4g}"[:4] in notes[len(learned.proposals)]

@@ -174,3 +174,27 @@ def test_apps_are_loaded_by_name():
     assert set(cepkit_widgets.__all__) <= set(dir(cepkit_widgets))
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = cepkit_widgets.Nothing
+
+
+def test_work_that_compiles_is_stopped_when_the_compiler_has_let_go_of_its_lock(monkeypatch):
+    monkeypatch.setattr(work, "_COMPILING", 0.01)
+    compiler, began, goes_on, ended = (
+        {"__name__": "numba.core"},
+        threading.Event(),
+        threading.Event(),
+        [],
+    )
+    exec("def compile(began, goes_on):\n    began.set()\n    goes_on.wait(60)", compiler)
+
+    def compiling():
+        compiler["compile"](began, goes_on)
+        while True:
+            threading.Event().wait(0.01)
+
+    running = work.Work(compiling, lambda *end: ended.append(end))
+    assert began.wait(60)
+    running.stop()
+    assert not running.wait(0.2)
+    goes_on.set()
+    assert running.wait(60)
+    assert isinstance(ended[0][1], KeyboardInterrupt)

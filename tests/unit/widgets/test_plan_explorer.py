@@ -194,7 +194,7 @@ def test_outlook_names_plans_changed_by_the_last_move():
 
 def test_planners_with_the_same_plan_share_a_row():
     app = PlanExplorer(TEXT, KNOWN)
-    groups = app.outlook.by_cost
+    groups = app.outlook.comparison.by_plan
     plans = [group[0].plan.branches for group in groups]
     assert len(set(plans)) == len(plans) < len(app.outlook.comparison.rows)
     assert sorted(row.plan.planner for group in groups for row in group) == sorted(
@@ -219,7 +219,7 @@ def test_the_app_follows_its_reader():
     told(app, do="choose", value="zstream")
     assert app.plan.planner == "zstream"
     told(app, do="step", value="End")
-    assert app.plan.branches == app.outlook.by_cost[-1][0].plan.branches
+    assert app.plan.branches == app.outlook.comparison.by_plan[-1][0].plan.branches
     told(app, set="cost", value="blend")
     told(app, set="alpha", value="0")
     assert app.outlook.state.model.alpha == 0

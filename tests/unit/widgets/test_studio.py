@@ -66,7 +66,7 @@ def test_part_that_is_played_has_the_match_and_stays_while_it_has():
 
 def test_every_tab_has_content_and_says_its_role():
     studio = opened()
-    for tab in ("matches", "plan", "steps", "why not", "hand over"):
+    for tab in ("matches", "plan", "steps", "why not", "learn", "hand over"):
         told(studio, do="tab", value=tab)
         made = studio.panel(tab)
         assert made is not None

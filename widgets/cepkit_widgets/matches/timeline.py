@@ -24,6 +24,7 @@ def timeline_svg(
     width: float,
     *,
     action: str | None = "with",
+    joined: bool = True,
     bands: Sequence[Band] = (),
 ) -> str:
     """Return the time line: a lane for each type, letters for the match's events, rings for others.
@@ -33,6 +34,7 @@ def timeline_svg(
         variables: In the pattern's order; they have colours.
         width: In pixels.
         action: The action of choosing an event; None for none.
+        joined: Whether a line joins the match's events.
         bands: The bands below on the same time line; choosing a bar does "choose".
     """
     names = [cut(lane, 16) for lane in around.lanes]
@@ -68,7 +70,7 @@ def timeline_svg(
         )
     own = [seen for seen in around.events if seen.variable is not None]
     places = _apart(own, x, y)
-    if len(places) > 1:
+    if joined and len(places) > 1:
         line = " L".join(f"{a:.1f},{b:.1f}" for a, b in places)
         parts.append(f'<path d="M{line}" stroke="var(--soft)" stroke-width="1.6"/>')
     for seen in around.events:

@@ -135,15 +135,6 @@ class Outlook:
         now = self.comparison.plan(planner).branches
         return earlier if earlier is not None and earlier != now else None
 
-    @property
-    def by_cost(self) -> tuple[tuple[ComparedPlan, ...], ...]:
-        """The rows with the same plan together, the cheapest plan first."""
-        by_plan: dict[tuple[BranchPlan, ...], list[ComparedPlan]] = {}
-        for row in self.comparison.rows:
-            by_plan.setdefault(row.plan.branches, []).append(row)
-        costed = sorted(by_plan.values(), key=lambda rows: self.comparison.log_cost(rows[0]))
-        return tuple(map(tuple, costed))
-
     def expected(self, plan: Plan) -> Plan:
         """Return a plan with the numbers expected of the stream itself, whatever sliders say."""
         state = self.state

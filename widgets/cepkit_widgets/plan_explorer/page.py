@@ -104,7 +104,7 @@ def _slider(parameter: Parameter, outlook: Outlook) -> str:
 
 def _planners(outlook: Outlook) -> str:
     comparison = outlook.comparison
-    groups = outlook.by_cost
+    groups = outlook.comparison.by_plan
     costs = [comparison.log_cost(group[0]) for group in groups]
     least = min(costs)
     finite = [cost - least for cost in costs if math.isfinite(cost - least)]

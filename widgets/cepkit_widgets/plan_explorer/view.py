@@ -301,7 +301,7 @@ def _crossings(outlook: Outlook, outdated: Any) -> dict[str, tuple[Crossing, ...
 
 
 def _stepped(outlook: Outlook, key: str) -> str:
-    groups = outlook.by_cost
+    groups = outlook.comparison.by_plan
     names = [{row.plan.planner for row in group} for group in groups]
     at = next(i for i, group in enumerate(names) if outlook.planner in group)
     steps = {"ArrowUp": at - 1, "ArrowDown": at + 1, "Home": 0, "End": len(names) - 1}

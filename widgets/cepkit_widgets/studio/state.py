@@ -14,7 +14,17 @@ from cepkit.errors import ArgumentError
 from cepkit.pattern.nodes import bound_events_of, events_of
 from cepkit.pattern.query import Query
 
-TABS = ("matches", "plan", "steps", "why not", "curve", "hand over")
+DOING = {
+    "matches": "looking for matches",
+    "plan": "measuring the stream",
+    "steps": "running event by event",
+    "why not": "looking for reasons",
+    "curve": "counting for many values",
+    "learn": "reading the types",
+    "hand over": "writing it for other systems",
+}
+"""What is being done for each tab, in words."""
+TABS = tuple(DOING)
 """The tabs, in the order of the page."""
 SCHEMA = "cepkit.studio/1"
 _FRAGMENT = "#cepkit="

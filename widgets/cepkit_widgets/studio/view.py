@@ -25,21 +25,14 @@ from cepkit_widgets.match_browser.view import MatchBrowser
 from cepkit_widgets.pattern_editor.trial import Trial
 from cepkit_widgets.pattern_editor.view import PatternEditor
 from cepkit_widgets.plan_explorer.view import PlanExplorer
+from cepkit_widgets.studio.learning import Learner
 from cepkit_widgets.studio.making import Played, Shown, curve, hand_over, played, reason
 from cepkit_widgets.studio.page import studio_html
 from cepkit_widgets.studio.sharing import shared_page
-from cepkit_widgets.studio.state import StudioState, part_of
+from cepkit_widgets.studio.state import DOING, StudioState, part_of
 
 _FIRST_PATIENCE = 12.0
 """The most seconds until the page is shown; what takes longer comes later."""
-_DOING = {
-    "matches": "looking for matches",
-    "plan": "measuring the stream",
-    "steps": "running event by event",
-    "why not": "looking for reasons",
-    "curve": "counting for many values",
-    "hand over": "writing it for other systems",
-}
 
 
 class Studio(App):
@@ -113,7 +106,7 @@ class Studio(App):
             self._editor.html,
             content,
             panel=tab if isinstance(made, App) else "",
-            doing="" if self._task is None else _DOING[self._task[0]],
+            doing="" if self._task is None else DOING[self._task[0]],
             stale=made is not None and key != self._key(tab),
         )
 
@@ -155,7 +148,7 @@ class Studio(App):
         """Open a tab.
 
         Args:
-            tab: "matches", "plan", "steps", "why not", "curve" or "hand over".
+            tab: "matches", "plan", "steps", "why not", "curve", "learn" or "hand over".
         """
         with self.moving:
             self._there()
@@ -347,6 +340,8 @@ class Studio(App):
             written, grids = editor.written, self._grids
             assert written is not None
             return lambda: curve(sample, written, grids)
+        if tab == "learn":
+            return lambda: Learner.panel_of(self, stream, sample, self.write)
         assert query is not None
         match tab:
             case "matches":
@@ -409,6 +404,8 @@ class Studio(App):
     def _key(self, tab: str) -> Hashable:
         """Return what the content of a tab depends on; None: there is no query to make it of."""
         editor = self._there()
+        if tab == "learn":
+            return tab
         query = editor.written if tab == "curve" else editor.tried
         if query is None:
             return None

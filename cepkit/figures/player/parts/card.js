@@ -6,6 +6,7 @@ class Card {
     this.track = track;
     this.tell = tell;
     this.chosen = null;
+    this.picked = new Set();
     this.diagram = new Diagram(track, (id) => this.choose(id));
     this.facts = h("dl", { class: "facts" });
     this.lineage = h("div", { class: "lineage", role: "status" });
@@ -28,7 +29,7 @@ class Card {
 
   show(p, seek) {
     const alive = this.track.alive(p);
-    this.diagram.show(p, alive, this.chosen);
+    this.diagram.show(p, alive, this.chosen, this.picked);
     this.showFacts(p);
     this.showEvaluations(p);
     this.showBuffer(p);
@@ -84,10 +85,15 @@ class Card {
       h("span", { class: "condition", title: this.track.clauses[clause]?.text ?? "" }, `${text} ${outcome ? "✓" : "✗"}`)));
   }
 
+  /** Whether an instance is chosen, or picked as an answer of a quiz. */
+  marked(id) {
+    return id === this.chosen || this.picked.has(id);
+  }
+
   link(id, text) {
     return h("button", {
-      type: "button", class: `link${id === this.chosen ? " chosen" : ""}`, title: `instance ${id}`,
-      "aria-pressed": String(id === this.chosen), onclick: () => this.choose(id),
+      type: "button", class: `link${this.marked(id) ? " chosen" : ""}`, title: `instance ${id}`,
+      "aria-pressed": String(this.marked(id)), onclick: () => this.choose(id),
     }, text);
   }
 
@@ -128,7 +134,7 @@ class Card {
     const ended = one.died <= p;
     const word = ended ? "gone" : one.born === p && p ? "new" : "";
     const binding = this.track.binding(one.id).flatMap(([, events]) => events.map((event) => this.chip(event)));
-    return h("tr", { class: `${word}${one.id === this.chosen ? " chosen" : ""}` },
+    return h("tr", { class: `${word}${this.marked(one.id) ? " chosen" : ""}` },
       h("td", {}, this.link(one.id, String(one.id))),
       h("td", {}, this.track.nodeLabel(one.node)),
       h("td", {}, ...binding.flatMap((chip, i) => (i ? [" → ", chip] : [chip])),

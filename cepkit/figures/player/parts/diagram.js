@@ -300,7 +300,7 @@ class Diagram {
     return { group, tokens };
   }
 
-  show(p, alive, chosen) {
+  show(p, alive, chosen, picked) {
     if (!this.drawn) return;
     const { track } = this;
     const fired = firedEdges(track, p, alive);
@@ -323,7 +323,7 @@ class Diagram {
       group.classList.toggle("unvisited", track.visited[i] > p);
       group.classList.toggle("chosen", path.has(node.id));
       group.classList.toggle("matched", node.kind === "final" && matches.some((match) => endsAt(node, match)));
-      tokens.replaceChildren(...this.tokens(node, alive[i], p, chosen, track), ...this.joined(node, fired));
+      tokens.replaceChildren(...this.tokens(node, alive[i], p, (id) => id === chosen || picked.has(id), track), ...this.joined(node, fired));
     }
   }
 
@@ -336,7 +336,7 @@ class Diagram {
     return held || refused ? [label(x, y + this.radius + 16, heldText(held, refused), "count")] : [];
   }
 
-  tokens(node, instances, p, chosen, track) {
+  tokens(node, instances, p, marked, track) {
     const { x, y } = this.place.get(node.id);
     let text = "";
     if (node.kind === "final") {
@@ -362,7 +362,7 @@ class Diagram {
       const cy = y + this.side * (this.radius + 10 + Math.floor(i / 6) * PITCH);
       const colour = one.event === null ? "var(--soft)" : track.tape.colour(one.event);
       return s("g", {
-        class: `token${one.born === p && p ? " new" : ""}${one.id === chosen ? " chosen" : ""}`,
+        class: `token${one.born === p && p ? " new" : ""}${marked(one.id) ? " chosen" : ""}`,
         "data-instance": one.id, onclick: () => this.choose(one.id),
       }, s("title", {}, `instance ${one.id}: ${track.bindingText(one.id)}`),
       s("circle", { cx, cy, r: DOT + 3, class: "reach" }), s("circle", { cx, cy, r: DOT, fill: colour }));

@@ -74,9 +74,10 @@ class Player {
     this.strip = new TapeView(this.tape, this.doc.traces[0], this.seek);
     this.cards = this.tracks.map((track) => new this.kind.Card(track, (card, id) => this.choose(card, id)));
     this.sentence = h("p", { class: `sentence${this.cards.length > 1 ? " long" : ""}`, role: "status", "aria-live": "polite" });
+    this.quiz = this.doc.quiz ? new Quiz(this.doc.quiz, this.cards, this.tape, this.seek) : null;
     this.charts = this.kind.counters(this.tracks).map(([name, title]) => new Chart(name, title, this.tracks, this.total, this.seek));
     this.frame = h("div", { class: "player", tabindex: 0, role: "region", "aria-label": `player of ${this.kind.name}; ? lists the keys` },
-      h("style", {}, STYLE), this.banner(), this.pattern.element, this.strip.element, this.transport(), this.help(), this.sentence,
+      h("style", {}, STYLE), this.banner(), this.pattern.element, this.strip.element, this.quiz?.element, this.transport(), this.help(), this.sentence,
       h("div", { class: `cards of${this.cards.length === 3 ? 3 : Math.min(2, this.cards.length)}` }, ...this.cards.map((card) => card.element)),
       h("div", { class: "charts" }, ...this.charts.map((chart) => chart.element)));
     shadow.append(this.frame);
@@ -128,7 +129,7 @@ class Player {
   }
 
   help() {
-    this.keys = h("div", { class: "keys", hidden: true }, h("dl", {}, ...KEYS.map(([key, text]) => h("div", {}, h("dt", {}, key), h("dd", {}, text)))),
+    this.keys = h("div", { class: "keys", hidden: true }, h("dl", {}, ...[...KEYS, ...(this.quiz ? QUIZ_KEYS : [])].map(([key, text]) => h("div", {}, h("dt", {}, key), h("dd", {}, text)))),
       h("p", {}, `Ticks below the slider are matches. Click ${this.kind.help}, an event or a chart to go there.`));
     return this.keys;
   }
@@ -153,6 +154,7 @@ class Player {
       b: () => this.toStop(), g: () => this.jump.focus(),
       n: () => this.toMatch(1), p: () => this.toMatch(-1),
       z: () => this.zoom(1), x: () => this.zoom(-1), f: () => this.zoom(0),
+      ...this.quiz?.keys(on),
       "+": () => this.faster(1), "=": () => this.faster(1), "-": () => this.faster(-1), "?": () => this.toggleHelp(), Escape: () => this.forget(),
     };
     const action = actions[pressed.key.length === 1 ? pressed.key.toLowerCase() : pressed.key];
@@ -171,6 +173,7 @@ class Player {
 
   /** What was chosen already is let go. */
   choose(card, id) {
+    if (this.quiz?.pick(card, id)) return;
     card.chosen = card.chosen === id ? null : id;
     this.show();
     this.say({ chosen: card.chosen === null ? null : card.track.named(card.chosen) });
@@ -239,7 +242,7 @@ class Player {
     if (this.position >= this.total) this.seek(0);
     const tick = () => {
       this.seek(this.position + 1, false, true);
-      if (this.position >= this.total || this.stops.get(this.stopAt.value)?.(this.position)) this.pause();
+      if (this.position >= this.end || this.stops.get(this.stopAt.value)?.(this.position)) this.pause();
       else this.timer = setTimeout(tick, 1000 / Number(this.speed.value));
     };
     this.timer = setTimeout(tick, 0);
@@ -250,6 +253,11 @@ class Player {
   /** Whether it plays, itself or led by another. */
   get moving() {
     return this.timer !== null || this.led;
+  }
+
+  /** How far it goes: up to a question that has no answer yet. */
+  get end() {
+    return Math.min(this.total, this.quiz?.end ?? this.total);
   }
 
   halt() {
@@ -276,7 +284,7 @@ class Player {
   /** Go to a position; whoever asked for it from outside is not told of it again. */
   seek(to, quiet = false, playing = false) {
     if (!playing && !this.following) this.pause();
-    const position = Math.max(0, Math.min(this.total, Math.round(Number(to)) || 0));
+    const position = Math.max(0, Math.min(this.end, Math.round(Number(to)) || 0));
     const moved = position !== this.position;
     this.position = position;
     this.show();
@@ -305,6 +313,7 @@ class Player {
     this.slider.setAttribute("aria-valuetext", p ? `step ${step} of 0 to ${last}` : "before the first step");
     this.count.value = `${step} / ${last}`;
     this.sentence.textContent = visible(toldAll(this.tape, this.tracks, p, total));
+    this.quiz?.show(p);
     this.cards.forEach((card) => card.show(p, this.seek));
     this.charts.forEach((chart) => chart.show(p));
     this.host.dataset.step = p;

@@ -51,6 +51,19 @@ h3, h4, p, pre, dl, dd, dt, figure, ol { margin: 0; padding: 0; }
 .keys dl div { display: flex; gap: 8px; } .keys dt { font-weight: 700; min-width: 8.5em; }
 .sentence { min-height: 3em; padding: 4px 0 6px; overflow-wrap: anywhere; }
 .sentence.long { min-height: 4.5em; }
+.quiz { border: 1px solid var(--line); border-left: 4px solid var(--cool); border-radius: 6px; padding: 8px 12px 10px; margin-bottom: 8px; background: var(--shade); }
+.quizhead { display: flex; flex-wrap: wrap; align-items: center; gap: 4px 14px; margin-bottom: 4px; } .quizhead h3 { font-size: 14px; } .score { margin-left: auto; color: var(--soft); }
+.dots { display: inline-flex; flex-wrap: wrap; gap: 4px; } .dots i { width: 16px; height: 16px; border-radius: 50%; border: 1.5px solid var(--line); background: var(--paper); font: 700 10px/13px ${FAMILY}; text-align: center; }
+.dots .asked { border-color: var(--cool); border-width: 3px; } .dots .right { color: var(--good); border-color: var(--good); } .dots .wrong { color: var(--fire); border-color: var(--fire); }
+.asks, .verdict { font-size: 14px; padding: 2px 0 8px; } .verdict.right b { color: var(--good); } .verdict.wrong > b { color: var(--fire); }
+.options { display: flex; flex-wrap: wrap; gap: 6px; }
+.quiz button { min-height: 34px; padding: 3px 10px; display: inline-flex; align-items: center; gap: 8px; font: inherit; color: var(--ink); background: var(--paper); border: 1.5px solid var(--line); border-radius: 6px; cursor: pointer; text-align: left; }
+.quiz button:hover:not(:disabled) { border-color: var(--cool); } .quiz button:disabled { color: var(--soft); cursor: default; }
+.quiz .option[aria-pressed="true"] { border-color: var(--fire); box-shadow: inset 0 0 0 1px var(--fire); background: color-mix(in srgb, var(--fire) 10%, var(--paper)); }
+.quiz kbd { font: 700 11px/16px ${FAMILY}; min-width: 16px; text-align: center; border: 1px solid var(--line); border-radius: 3px; color: var(--soft); }
+.quiz .next:not(:disabled) { color: var(--paper); background: var(--cool); border-color: var(--cool); font-weight: 600; }
+.actions { display: flex; flex-wrap: wrap; align-items: center; gap: 6px 10px; margin-top: 8px; }
+.quiz table { font-size: 12.5px; } .quiz td { padding: 3px 10px 3px 0; overflow-wrap: anywhere; } .quiz td:nth-child(2) span + span { margin-left: 8px; } .quiz td:first-child { width: 1.8em; } .quiz tr.extended td:first-child { color: var(--good); font-weight: 700; }
 .cards { display: grid; gap: 8px; grid-template-columns: minmax(0, 1fr); }
 .card { container: card / inline-size; border: 1px solid var(--line); border-radius: 6px; padding: 8px 10px; min-width: 0; }
 .card h3 { font-size: 14px; overflow-wrap: anywhere; }
