@@ -85,17 +85,21 @@ def warn_of_unit(name: str, times: npt.ArrayLike, unit: str | None) -> None:
     if unit is None or not len(known) or _lie_within(known, _PROBABLE, some=True):
         return
     size, begin = _CLOCKS[unit]
-    numbers = (known + begin) / size
-    fits = {other: numbers * size - begin for other, (size, begin) in _CLOCKS.items()}
-    hints = [
-        f"; unit='{other}' makes it {_year(fit[0])}"
-        for other, fit in fits.items()
-        if _lie_within(fit, _EXPECTED)
-    ]
+    fits = fitting_units((known + begin) / size)
     _warn(
-        f"the times in '{name}' begin in the year {_year(known[0])}, as unit='{unit}'"
-        f" says{''.join(hints)}"
+        f"the times in '{name}' begin in the year {_year(known[0])}, as unit='{unit}' says"
+        + "".join(f"; {fit}" for fit in fits)
     )
+
+
+def fitting_units(numbers: npt.NDArray[np.float64]) -> list[str]:
+    """Return the units by which times are of this century, and the year that each makes of them."""
+    times = {unit: numbers * size - begin for unit, (size, begin) in _CLOCKS.items()}
+    return [
+        f"unit='{unit}' makes it {_year(time[0])}"
+        for unit, time in times.items()
+        if len(time) and _lie_within(time, _EXPECTED)
+    ]
 
 
 def _lie_within(times: npt.NDArray[Any], days: tuple[int, int], *, some: bool = False) -> bool:
