@@ -110,7 +110,10 @@ def fetched(
     if schema.unit is not None:
         some = table.column(schema.time).slice(0, _SOME)
         warn_of_unit(schema.time, microseconds(some, schema.time, unit=schema.unit), schema.unit)
-    kept.part, kept.types = Part(table, schema, columns, None, rows.origin, rows.in_order), of
+    kept.part, kept.types = (
+        Part(table, schema, columns, origin=rows.origin, in_order=rows.in_order),
+        of,
+    )
     return kept.part
 
 

@@ -55,11 +55,11 @@ def microseconds(
         if unit is None:
             numbers = f"numbers ({arrow.described(kind)})"
             some = np.asarray(column.slice(0, _SOME).drop_null().cast(pa.float64(), safe=False))
-            hint = "; ".join(fitting_units(some)) or "unit='s' if it counts seconds since 1970"
+            unit_hint = "; ".join(fitting_units(some)) or "unit='s' if it counts seconds since 1970"
             raise StreamError(
                 f"the time column '{name}' holds {numbers}, but no unit is given",
                 expected=f"unit= one of {', '.join(UNIT_NAMES)}",
-                hint=hint,
+                hint=unit_hint,
             )
         return _from_numbers(arrow.single(column), name, unit)
     if unit is not None:
