@@ -22,7 +22,6 @@ from cepkit.stream.reading.json_lines import is_json
 from cepkit.stream.reading.nested import quoted
 from cepkit.stream.reading.readers import data_at, json_files
 
-_NUMBER = r"^[-+]?([0-9]+,?[0-9]*|,[0-9]+)([eE][-+]?[0-9]+)?$"
 _GLOB = re.compile(r"[\\\[\]{}*?,]")
 
 
@@ -106,28 +105,13 @@ def _csv(session: Any, place: str, written: Mapping[str, str], decimal: str | No
         frame = reader.csv(place, header=True, inferSchema=True, escape='"')
         if decimal in (None, "."):
             return frame
+        from cepkit.spark.cells.decimals import with_numbers
+
         kinds = {name: "string" if kind == "double" else kind for name, kind in frame.dtypes}
         schema = ", ".join(f"{quoted(name)} {kind}" for name, kind in kinds.items())
-        return _with_numbers(reader.csv(place, schema, header=True, escape='"'), decimal)
+        return with_numbers(reader.csv(place, schema, header=True, escape='"'), decimal)
     finally:
         session.conf.set(setting, before)
-
-
-def _with_numbers(frame: Any, decimal: str) -> Any:
-    """Return a frame with numbers in place of texts, where a column has nothing else.
-
-    Args:
-        decimal: The decimal point.
-    """
-    from pyspark.sql import functions as F
-
-    texts = {name: F.col(quoted(name)) for name, kind in frame.dtypes if kind == "string"}
-    number = _NUMBER.replace(",", re.escape(decimal))
-    checks = [F.bool_and(text.rlike(number)).alias(name) for name, text in texts.items()]
-    fits = frame.select(*checks).first() if checks else {}
-    points = F.lit(decimal), F.lit(".")
-    numbers = {n: F.replace(texts[n], *points).cast("double") for n in texts if fits[n]}
-    return frame.withColumns(numbers)
 
 
 def _parquet(session: Any, place: str, schema: pa.Schema) -> Any:
