@@ -225,7 +225,7 @@ class Stream:
             rows = sources.first_rows(self.source, columns, self.column_names, 5)
         if isinstance(self.source, Path):
             count = readers.row_count(self.source)
-            title = _file_text(self.source)
+            title = f"the file {self.source.name}"
         else:
             count = len(self.source)
             arrow = isinstance(self.source, pa.Table)
@@ -402,7 +402,7 @@ def events(
     if is_spark(source) and schema.has_range:
         source = source.where(spark_condition(beginning.column(time).type, time, schema))
     if isinstance(given, str | PathLike):
-        files = _file_text(Path(given))
+        files = f"the {'folder' if tables else 'file'} {Path(given).name}"
     return Stream(source, schema, names, lateness_limits, files)
 
 
@@ -434,10 +434,6 @@ def check_all_there(stream: Stream) -> None:
             "this needs all events of a stream, and a streaming DataFrame has no end",
             hint="use the source of the stream: spark.read instead of spark.readStream",
         )
-
-
-def _file_text(path: Path) -> str:
-    return f"the {'folder' if path.is_dir() else 'file'} {path.name}"
 
 
 def _hint_at_index(source: Any, schema: Schema, names: tuple[str, ...]) -> None:
