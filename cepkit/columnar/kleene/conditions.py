@@ -315,7 +315,7 @@ class SetConditions:
         counters = self._absence_counters.setdefault(variable, StepCounters(variable))
         rows = {v: at for v, at in chosen.rows.items() if v}
         windows = tuple(window for window in one.absence.step.windows if window[1] != "time")
-        for parents, candidates in self._join.pairs(one.bound, counters, rows, chosen.size):
+        for _, _, parents, candidates in self._join.groups(one.bound, counters, rows, chosen.size):
             pairs = chosen.take(parents)
             pairs = replace(pairs, rows={**pairs.rows, variable: candidates.copy()})
             mask = np.ones(pairs.size, dtype=np.bool_)

@@ -48,11 +48,12 @@ def report(columns: EventColumns, *queries: Query) -> None:
         warn_of_no_events(*queries)
         return
     known = frozenset(columns.type_names)
-    for query in queries:
-        check_no_type_is_a_kind(kinds_of(query.written), known)
     absent: dict[str, list[Query]] = {}
     for query in queries:
-        types = {t for event in events_of(query.structure) for t in event.types or ()}
+        events = events_of(query.structure)
+        if any(event.kinds for event in events):
+            check_no_type_is_a_kind(kinds_of(query.written), known)
+        types = {t for event in events for t in event.types or ()}
         for name in sorted(types - known):
             absent.setdefault(name, []).append(query)
     for name, those in absent.items():

@@ -16,8 +16,13 @@ from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.aggregates.columns import addends, origin_of
 from cepkit.pattern.aggregates.contract import EXTREMES, Accumulator
 from cepkit.pattern.conditions import Aggregate, place_of
-from cepkit.pattern.evaluation.floats import as_floats, rounded
-from cepkit.pattern.evaluation.kinds import WHOLE, column_kind, set_function_kind
+from cepkit.pattern.evaluation.kinds import (
+    WHOLE,
+    as_floats,
+    column_kind,
+    rounded,
+    set_function_kind,
+)
 from cepkit.stream.columns import MISSING_INTEGER, Column
 
 Starts = npt.NDArray[np.int64]

@@ -30,8 +30,7 @@ from cepkit.spark.cells.schemas import arrow_columns
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.columns import MISSING_INTEGER, Dropped, EventColumns
 from cepkit.stream.reading.arrow import is_text, nulls, raw, single
-from cepkit.stream.reading.ingest import event_columns
-from cepkit.stream.reading.texts import type_codes
+from cepkit.stream.reading.ingest import event_columns, type_codes
 from cepkit.stream.reading.times import microseconds
 from cepkit.stream.schema import Schema
 from cepkit.stream.stream import Stream

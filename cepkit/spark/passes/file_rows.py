@@ -26,8 +26,8 @@ from cepkit.spark.passes.part import Types
 from cepkit.spark.passes.scanned import is_read_alike, scanned_files
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading.arrow import is_text
+from cepkit.stream.reading.ingest import type_codes
 from cepkit.stream.reading.nested import flat, flattened, paths
-from cepkit.stream.reading.texts import type_codes
 from cepkit.stream.reading.times import microseconds
 from cepkit.stream.schema import Schema
 from cepkit.stream.stream import Stream

@@ -21,7 +21,7 @@ from cepkit.spark.passes.rows import StreamRows, has_type
 from cepkit.spark.session.progress import run_with_progress
 from cepkit.statistics.stream_counts import StreamCounts
 from cepkit.stream.columns import MISSING_INTEGER, Dropped
-from cepkit.stream.reading.texts import type_codes
+from cepkit.stream.reading.ingest import type_codes
 from cepkit.stream.reading.times import microseconds
 from cepkit.stream.warnings import warn_of_unit
 

@@ -95,7 +95,7 @@ class Quiz {
     const answered = this.judged ?? this.questions.find((question) => !asked && question.step + 1 === p && this.answers.has(question));
     const focused = this.element.getRootNode().activeElement?.dataset?.key;
     this.element.replaceChildren(this.head(answered ?? open), ...(answered ? this.verdict(answered) : asked ? this.question(asked) : []),
-      ...(asked ? [] : [h("p", { class: "actions" }, open ? this.button("Next question", "next", () => this.next()) : this.button("Begin again", "next", () => this.restart()))]));
+      ...(asked ? [] : [h("p", { class: "actions" }, open ? this.button(this.answers.size ? "Next question" : "First question", "next", () => this.next()) : this.button("Begin again", "next", () => this.restart()))]));
     this.element.querySelector(`[data-key="${focused}"]`)?.focus({ preventScroll: true });
   }
 
