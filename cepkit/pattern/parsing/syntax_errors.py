@@ -79,22 +79,10 @@ _WORDS = {
     "_DOTS": "'..'",
     "STAR": "'*'",
 }
-_SKIPPING = frozenset(
-    {
-        "_MATCH",
-        "_SKIP",
-        "_PAST",
-        "_FROM",
-        "_TO",
-        "_LAST",
-        "_EVENT",
-        "_GREEDY",
-        "_UNTIL",
-        "_DISTINCT",
-        "FIRST",
-        "NEXT",
-    }
-)
+_SKIPPING = frozenset({
+    "_MATCH", "_SKIP", "_PAST", "_FROM", "_TO", "_LAST", "_EVENT", "_GREEDY", "_UNTIL", "_DISTINCT",
+    "FIRST", "NEXT",
+})  # fmt: skip
 _OPENING = {")": "(", "}": "{"}
 # Typographic quotes, left, right, low and reversed, single and double, and angled ones.
 _STRAIGHT = dict.fromkeys("\u2018\u2019\u201a\u201b", "'") | dict.fromkeys(
