@@ -16,8 +16,10 @@ import pyarrow as pa
 import pyarrow.dataset as pa_dataset
 
 import cepkit as ck
+from cepkit.errors import StreamError
 from cepkit.progress import Progress
-from cepkit.stream.paths import path_of
+from cepkit.stream.paths import path_of, shown
+from cepkit.stream.reading.csv_files import CsvFormat, csv_names
 from cepkit.stream.reading.json_lines import is_json
 from cepkit.stream.reading.nested import quoted
 from cepkit.stream.reading.readers import data_at, json_files
@@ -82,7 +84,16 @@ def read_on_spark(
         files = json_files(path) or [path]
         array = all(_is_array(file) for file in files)
         return session.read.json([_GLOB.sub(r"\\\g<0>", str(f)) for f in files], multiLine=array)
-    if data_at(path, "csv" if sep else None).format == "csv":
+    data = data_at(path, "csv" if sep else None)
+    if data.format == "csv":
+        form = CsvFormat(sep or ",", encoding=encoding or "utf-8")
+        one, *others = {csv_names(file, form): file for file in reversed(data.files)}.values()
+        if others:  # Spark goes by the places of columns
+            raise StreamError(
+                f"{shown(one)} and {shown(others[0])} have other columns, or in another order",
+                expected="files with the same first line, with --spark",
+                hint="leave --spark out",
+            )
         return _csv(session, place, csv, decimal)
     return _parquet(session, place, pa_dataset.dataset(path, format="parquet").schema)
 
