@@ -25,10 +25,9 @@ from benchmarks.results import Row, show, write
 from cepkit import parse, profile, sample_stocks
 from cepkit.columnar.results.matches import Matches
 from cepkit.costs.steps import expected_steps
-from cepkit.costs.work import PER_PARTIAL_MATCH
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
-from cepkit.plan.nodes import OrderPlan, Plan
+from cepkit.plan.nodes import PER_PARTIAL_MATCH, OrderPlan, Plan
 from cepkit.planners.choose import plan_to_run
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream, events

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import wraps
 from importlib import import_module
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import cepkit as ck
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 def _check_detectable(stream: Any, pattern: Any) -> None:
@@ -74,38 +69,12 @@ OLD_NAMES: Mapping[str, tuple[str, Callable[..., Any] | str]] = {
 def old_name(name: str) -> Any:
     """Return the value of an old name, and warn who asked the package for it."""
     instead, value = OLD_NAMES[name]
-    _warn(f"cepkit.{name} is an old name: write {instead}", stacklevel=5)
+    warn(f"cepkit.{name} is an old name: write {instead}", stacklevel=5)
     return getattr(import_module(value), name) if isinstance(value, str) else value
 
 
-OLD_ARGUMENTS = ("slice_seconds", "slice_events", "route", "buckets", "late", "timeouts")
-"""The former arguments of `detect` and `aggregate` that are options of Spark."""
-
-
-def taking_old_arguments(verb: Callable[P, R]) -> Callable[P, R]:
-    """Return a verb that still takes what are now options of Spark, and warns of them."""
-
-    @wraps(verb)
-    def taking(*args: P.args, **given: P.kwargs) -> R:
-        old: Any = {name: given.pop(name) for name in OLD_ARGUMENTS if name in given}
-        if old:
-            options = ", ".join(f"{name}={value!r}" for name, value in old.items())
-            names = ", ".join(f"{name}=" for name in old)
-            _warn(
-                f"{names} of cepkit.{verb.__name__}: write spark=ck.SparkOptions({options})",
-                stacklevel=3,
-            )
-            stream: Any = args[0] if args else given.get("stream")
-            if getattr(stream, "place", None) == "local":  # where slices had no effect
-                old = {name: value for name, value in old.items() if "slice" not in name}
-            new: Any = given.get("spark") or ck.SparkOptions()
-            given["spark"] = replace(new, **old)
-        return verb(*args, **given)
-
-    return taking
-
-
-def _warn(change: str, *, stacklevel: int) -> None:
+def warn(change: str, *, stacklevel: int) -> None:
+    """Warn of an old way of calling."""
     warnings.warn(
         f"{change} (the old way goes with the next release of cepkit)",
         DeprecationWarning,

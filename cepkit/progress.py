@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,8 @@ from typing import Any, Literal, Protocol, Self, TypeVar
 Progress = Literal["auto"] | bool
 """True for a bar; False for none; "auto" for one after two seconds if somebody watches."""
 
+PAGE = "CEPKIT_PAGE"
+"""The environment variable of a kernel whose page shows progress itself."""
 SILENT_SECONDS = 2.0
 """Shorter work shows nothing."""
 
@@ -26,7 +29,9 @@ _LOOK_SECONDS = 0.25
 
 
 def is_watched() -> bool:
-    """Return whether the output goes to a terminal or a notebook."""
+    """Return whether the output goes to a terminal or a notebook, and not to a page of ours."""
+    if os.environ.get(PAGE):
+        return False
     return _kernel() or bool(getattr(sys.stderr, "isatty", lambda: False)())
 
 
@@ -67,6 +72,14 @@ class WithProgress:
         """Set whether actions show a bar; return itself."""
         self.progress = progress
         return self
+
+    def _searched(self) -> float | None:
+        """Return the share of events searched so far; None if unknown."""
+        return None
+
+    def _working(self, what: str) -> contextlib.AbstractContextManager[Work]:
+        """Return a context that shows a bar while rows are found."""
+        return showing(what, self.progress, self._searched)
 
 
 class Work:

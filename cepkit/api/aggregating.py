@@ -7,12 +7,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from cepkit.aggregation.rows.tables import check_names, column_of
-from cepkit.api.arguments import Pattern, at_hand, checked, measured, order_matters
-from cepkit.api.checks import are_several, check_functions, check_name, check_pieces
+from cepkit.api.arguments import (
+    Pattern,
+    are_several,
+    at_hand,
+    check_functions,
+    check_name,
+    check_pieces,
+    checked,
+    measured,
+    order_matters,
+)
 from cepkit.api.detecting import detect
-from cepkit.api.spark_options import SparkOptions, options_for
+from cepkit.api.spark_options import SparkOptions, options_for, taking_old_arguments
 from cepkit.arguments import typed
-from cepkit.deprecated import taking_old_arguments
 from cepkit.errors import StreamError, UnsupportedError
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import ALONE, check_share, queries_of

@@ -1,8 +1,8 @@
-"""Checks of the arguments that most verbs take: a stream, a pattern, statistics."""
+"""Checks of the arguments that most verbs take: a stream, patterns, statistics, options."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,6 +18,10 @@ from cepkit.stream.stream import Stream, check_stream
 if TYPE_CHECKING:
     from cepkit.spark.fetching import Where
 
+from collections.abc import Iterable, Mapping
+
+from cepkit.errors import ArgumentError, PatternError, PlanError, StreamError, shown
+
 Pattern: TypeAlias = str | Query | Any
 """A query, its text, or a pattern of the builder."""
 
@@ -29,24 +33,24 @@ def checked(stream: Stream, pattern: Pattern) -> Query:
         StreamError: The stream is none.
         PatternError: The pattern is none, or reads a column that the stream does not have.
     """
-    check_stream(stream, beside=pattern)
-    query = as_query(pattern)
-    query.check_reads(stream)
-    return at_clock(query, stream.schema.clock)
+    return _checked(stream, pattern, Query.check_reads)
 
 
 def detectable(stream: Stream, pattern: Pattern) -> Query:
-    """Return the query of a pattern, which must not ask for aggregates.
+    """Return the query of a pattern, which must not ask for aggregates; see `checked`.
 
     Raises:
-        StreamError: The stream is none.
-        PatternError: The pattern is none, or reads a column that the stream does not have.
         UnsupportedError: It asks for aggregates.
     """
+    return _checked(stream, pattern, Query.check_detectable)
+
+
+def _checked(stream: Stream, pattern: Pattern, check: Callable[[Query, Stream], None]) -> Query:
     check_stream(stream, beside=pattern)
     query = as_query(pattern)
-    query.check_detectable(stream)
-    return at_clock(query, stream.schema.clock)
+    check(query, stream)
+    zone = stream.schema.clock
+    return query if zone is None else at_clock(query, zone)
 
 
 def statistics_given(statistics: Statistics, query: Query) -> Statistics:
@@ -169,3 +173,84 @@ def measured_together(
 def order_matters(query: Query) -> bool:
     """Return whether the evaluation depends on an order of variables."""
     return query.strategy is Strategy.SKIP_TILL_ANY_MATCH
+
+
+_FUNCTION = ("zero", "one", "plus", "times", "reads", "lift", "result")
+_HINT = "cepkit.aggregation.semirings.functions describes aggregates"
+
+
+def are_several(pattern: object) -> bool:
+    """Return whether several patterns are given, valid or not."""
+    return isinstance(pattern, Iterable) and not isinstance(pattern, str)
+
+
+def check_name(option: str, name: object, names: Iterable[str]) -> None:
+    """Check that an option has one of its values.
+
+    Raises:
+        StreamError: It has another value.
+    """
+    if not (isinstance(name, str) and name in names):
+        raise StreamError.unknown(f"{option}={shown(name)}", shown(name), names)
+
+
+def refuse(where: str, **given: bool) -> None:
+    """Refuse options that are given although they say nothing there.
+
+    Args:
+        where: Where they say nothing, as "for one pattern".
+        **given: Whether the option of this name is given.
+
+    Raises:
+        ArgumentError: One of them is given.
+    """
+    for name in (name for name, is_given in given.items() if is_given):
+        raise ArgumentError(f"{name}= {where}", hint=f"leave {name}= out")
+
+
+def check_pieces(share: object) -> None:
+    """Check a plan of shared counters as far as possible without the patterns.
+
+    Raises:
+        PlanError: It is neither lengths of pieces nor the plan of a result.
+    """
+    from cepkit.routes.sharing import SHARES, SharingPlan
+
+    lengths = isinstance(share, Sequence) and all(map(_are_lengths, share))
+    if not (lengths or isinstance(share, SharingPlan)):
+        raise PlanError(
+            f"share={shown(share)}",
+            expected=f"one of {', '.join(SHARES)}; or a plan: that of a result, or for each pattern"
+            " the lengths of its pieces, None for one that is by itself",
+            hint="share=[(2, 1), (1, 2), None] cuts the first two of three patterns",
+        )
+
+
+def _are_lengths(cuts: object) -> bool:
+    if cuts is None:
+        return True
+    if isinstance(cuts, str) or not isinstance(cuts, Sequence):
+        return False
+    return all(isinstance(length, int) for length in cuts)
+
+
+def check_functions(functions: Mapping[str, object] | None) -> None:
+    """Check that user-defined aggregates are valid.
+
+    Raises:
+        PatternError: They are not.
+    """
+    for name, function in (functions or {}).items():
+        if isinstance(function, type):
+            raise PatternError(
+                f"functions= has the class {function.__name__} for {shown(name)}",
+                expected="one of its objects",
+                hint=f"is it {function.__name__}(...)?",
+            )
+        lacking = [part for part in _FUNCTION if not hasattr(function, part)]
+        if lacking:
+            raise PatternError(
+                f"functions= has an object of the type {type(function).__name__} for {shown(name)}",
+                expected=f"an aggregate: an object with {', '.join(_FUNCTION)}",
+                hint=_HINT,
+            )

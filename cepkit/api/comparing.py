@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from cepkit.api.arguments import Pattern, check_statistics, detectable, statistics_given
-from cepkit.api.checks import are_several, refuse
+from cepkit.api.arguments import (
+    Pattern,
+    are_several,
+    check_statistics,
+    detectable,
+    refuse,
+    statistics_given,
+)
 from cepkit.arguments import typed
 from cepkit.costs import COSTS, CostModel
 from cepkit.costs.latency import NOTHING_KNOWN

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from cepkit.api.arguments import Pattern, at_hand, detectable, measured, order_matters
-from cepkit.api.checks import are_several
-from cepkit.api.spark_options import SparkOptions, options_for
+from cepkit.api.arguments import Pattern, are_several, at_hand, detectable, measured, order_matters
+from cepkit.api.spark_options import SparkOptions, options_for, taking_old_arguments
 from cepkit.arguments import typed
-from cepkit.columnar.pieces import plan_of_parts
-from cepkit.columnar.results.in_pieces import matches_in
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.reports import report
-from cepkit.deprecated import taking_old_arguments
 from cepkit.errors import StatisticsError, StreamError, UnsupportedError
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import ALONE, check_share, queries_of
@@ -268,7 +265,11 @@ def _detect_recorded(
     columns = None
     if plan is None and order_matters(query):
         if part.place == "local":
-            planned = plan_of_parts(part, query) if adapt == "static" else None
+            planned = None
+            if adapt == "static" and isinstance(part.source, Path):
+                from cepkit.columnar.pieces import plan_of_parts
+
+                planned = plan_of_parts(part, query)
             if planned is None:
                 columns = part.columns({*attributes_read(query), *query.computed_from})
                 planned = choosing.plan_in_memory(query, columns)
@@ -309,9 +310,11 @@ def _detect_recorded(
         )
     if columns is not None:
         report(columns, query)
-    return matches_in(
-        stream, query, plan_to_run, limit=limit, sets=sets, plans=plans, columns=columns
-    )
+    if isinstance(stream.source, Path) and plans is None and columns is None:
+        from cepkit.columnar.results.in_pieces import matches_in
+
+        return matches_in(stream, query, plan_to_run, limit=limit, sets=sets)
+    return Matches(stream, query, plan_to_run, limit=limit, sets=sets, plans=plans, columns=columns)
 
 
 def _live_plans(

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cepkit.api.arguments import (
     Pattern,
+    are_several,
     at_hand,
     check_statistics,
     checked,
     measured_together,
+    refuse,
     statistics_given,
 )
-from cepkit.api.checks import are_several, refuse
 from cepkit.arguments import check_range, typed
 from cepkit.costs import COSTS, CostModel
 from cepkit.errors import UnsupportedError

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
-from cepkit.api.checks import check_name
+from cepkit.api.arguments import check_name
 from cepkit.arguments import typed
 from cepkit.errors import ArgumentError, StreamError, shown
 
 if TYPE_CHECKING:
     from cepkit.stream.stream import Stream
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 ROUTES = ("auto", "driver", "workers")
 
@@ -142,3 +146,32 @@ def options_for(
     if several and spark.route != "auto":
         raise StreamError(f"route={shown(spark.route)} for several patterns", expected="'auto'")
     return spark
+
+
+OLD_ARGUMENTS = ("slice_seconds", "slice_events", "route", "buckets", "late", "timeouts")
+"""The former arguments of `detect` and `aggregate` that are options of Spark."""
+
+
+def taking_old_arguments(verb: Callable[P, R]) -> Callable[P, R]:
+    """Return a verb that still takes what are now options of Spark, and warns of them."""
+
+    @wraps(verb)
+    def taking(*args: P.args, **given: P.kwargs) -> R:
+        old: Any = {name: given.pop(name) for name in OLD_ARGUMENTS if name in given}
+        if old:
+            options = ", ".join(f"{name}={value!r}" for name, value in old.items())
+            names = ", ".join(f"{name}=" for name in old)
+            from cepkit.deprecated import warn
+
+            warn(
+                f"{names} of cepkit.{verb.__name__}: write spark=ck.SparkOptions({options})",
+                stacklevel=3,
+            )
+            stream: Any = args[0] if args else given.get("stream")
+            if getattr(stream, "place", None) == "local":  # where slices had no effect
+                old = {name: value for name, value in old.items() if "slice" not in name}
+            new: Any = given.get("spark") or SparkOptions()
+            given["spark"] = replace(new, **old)
+        return verb(*args, **given)
+
+    return taking

@@ -6,8 +6,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from cepkit.api.arguments import Pattern, checked, detectable, measured, measured_together
-from cepkit.api.checks import are_several, refuse
+from cepkit.api.arguments import (
+    Pattern,
+    are_several,
+    checked,
+    detectable,
+    measured,
+    measured_together,
+    refuse,
+)
 from cepkit.arguments import typed
 from cepkit.errors import LimitError, PlanError, UnsupportedError, telling
 from cepkit.pattern.several import called, queries_of

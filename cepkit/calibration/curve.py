@@ -69,7 +69,13 @@ def grid(values: Values) -> list[float]:
         sizes = np.linspace(float(distinct[0]), float(distinct[-1]), _POINTS - len(by_rank))
         by_size = np.searchsorted(distinct, sizes).clip(max=len(distinct) - 1)
         distinct = distinct[np.union1d(by_rank, by_size)]
-    return [int(value) if value == int(value) else float(value) for value in distinct.tolist()]
+    # A difference of two prices is no round number: 0.010000000000001563.
+    short = dict.fromkeys(value if value == int(value) else _short(value) for value in distinct)
+    return [int(value) if value == int(value) else float(value) for value in short]
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.12g}")
 
 
 def row(

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from cepkit.columnar.after_match import AfterMatchSelection
 from cepkit.columnar.compile.query import CompiledQuery
-from cepkit.columnar.forest import matches_of
 from cepkit.columnar.kleene.limits import (
     MOST_SETS,
     MOST_TRIED,
@@ -25,7 +24,16 @@ from cepkit.columnar.kleene.limits import (
     check_number_of_sets,
     size_choice,
 )
-from cepkit.columnar.parts import Make, PartRun, held, run_parts, sized, whole
+from cepkit.columnar.parts import (
+    Make,
+    PartRun,
+    held,
+    jobs_of,
+    matches_of,
+    sized,
+    weight,
+    whole,
+)
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
 from cepkit.columnar.slices.counters import Counters, counters_for
@@ -35,6 +43,7 @@ from cepkit.errors import StreamError
 from cepkit.pattern.policies import AfterMatch, Clock
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.joining import joined, kept
+from cepkit.threads import in_order
 
 T = TypeVar("T")
 
@@ -105,7 +114,7 @@ class Detector:
         limited: bool = False,
         taken: npt.NDArray[np.bool_] | None = None,
     ) -> Iterator[tuple[int, Block]]:
-        """Yield branch numbers and matches in batches, as rows of `columns`.
+        """Return branch numbers and matches in batches, as rows of `columns`.
 
         Args:
             columns: A stream, or a slice and the events up to a window before it; with NOT, also
@@ -121,7 +130,7 @@ class Detector:
             LimitError: All matches are wanted, but there are more sets than could be written.
         """
         make = whole if self._threads == 1 else held
-        yield from self.made(make, columns, owned, limited=limited, taken=taken)
+        return self.made(make, columns, owned, limited=limited, taken=taken)
 
     def made(
         self,
@@ -132,40 +141,35 @@ class Detector:
         limited: bool = False,
         taken: npt.NDArray[np.bool_] | None = None,
     ) -> Iterator[tuple[int, T]]:
-        """Yield branch numbers and what is made of matches; see `matches`.
+        """Return branch numbers and what is made of matches; see `matches`.
 
         Args:
             make: Makes it of matches as rows of `columns`, in several threads at once.
         """
         query = self.query
         if query.in_turn and taken is not None:
-            yield from _made(make, self._in_turn(columns, taken, owned))
-            return
+            return _made(make, self._in_turn(columns, taken, owned))
         if query.after_match is not None:
-            yield from _made(make, self._after_match(query.after_match, columns, owned, taken))
-            return
+            return _made(make, self._after_match(query.after_match, columns, owned, taken))
         if query.lists_sets and query.sets == "every" and not limited and not query.in_turn:
             self.size = self._checked(columns, owned, size_choice(query.programs), MOST_SETS)
-        yield from self._run(columns, owned, query.sets, make)
+        return self._run(columns, owned, query.sets, make)
 
-    def count(
-        self, columns: EventColumns, owned: Owned = EVERYTHING
-    ) -> Iterator[tuple[int, Block]]:
-        """Yield like `matches`, but only the number of sets if nothing depends on the sets.
+    def count(self, columns: EventColumns, owned: Owned = EVERYTHING) -> Iterator[tuple[int, int]]:
+        """Return branch numbers and numbers of matches; sets are listed where these depend on them.
 
         Raises:
             LimitError: It would have to try too many sets.
         """
         query = self.query
         if query.after_match is not None:
-            yield from self._after_match(query.after_match, columns, owned, None)
-            return
+            return _made(sized, self._after_match(query.after_match, columns, owned, None))
         # Caps show their effect only during enumeration, which stops by itself.
         trying = any(p.tries_sets and not p.cuts_sets_off for p in query.programs)
         if trying and not query.in_turn:
             self._checked(columns, owned, "tried", MOST_TRIED)
         choice: SetChoice = "count" if query.sets == "every" else query.sets
-        yield from self._run(columns, owned, choice, sized)
+        return self._run(columns, owned, choice, sized)
 
     def feed(
         self, columns: EventColumns, until: int, query: CompiledQuery | None = None
@@ -310,8 +314,8 @@ class Detector:
         """Refuse endless enumerations in advance; return the number of matches."""
         sizes = [0] * len(self.query.programs)
         counters = counters_for(self.query.programs)
-        for number, block in self._run(columns, owned, choice, sized, counters):
-            sizes[number] += block.size
+        for number, some in self._run(columns, owned, choice, sized, counters):
+            sizes[number] += some
         for program, size in zip(self.query.programs, sizes, strict=True):
             check_number_of_sets(program, size, most)
         return sum(sizes)
@@ -341,7 +345,7 @@ class Detector:
         work: Counters | SliceWork = own
         if self._plans is not None:
             work = self.work if counters is None and self.work is not None else SliceWork()
-        for each in run_parts(
+        jobs = jobs_of(
             self.query,
             columns,
             owned,
@@ -350,12 +354,13 @@ class Detector:
             work,
             plans=self._plans,
             slice_rows=self._slice_rows,
-            threads=self._threads,
-        ):
-            if not isinstance(each, PartRun):
-                yield each
-            else:
+        )
+        for each in in_order(jobs, self._threads, weight):
+            if isinstance(each, PartRun):
+                each.add_to(work, columns)
                 self.reached = each.part.end
+            else:
+                yield each
 
 
 def _made(make: Make[T], blocks: Iterator[tuple[int, Block]]) -> Iterator[tuple[int, T]]:

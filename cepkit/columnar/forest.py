@@ -33,19 +33,17 @@ from cepkit.pattern.evaluation.columns import truth
 from cepkit.stream.columns import Column, EventColumns
 
 
-def matches_of(
+def matches_in_common(
     query: CompiledQuery,
     columns: EventColumns,
     owned: Owned,
     counters: Sequence[Sequence[StepCounters]],
     choice: SetChoice = "every",
 ) -> Iterator[tuple[int, Block]]:
-    """Yield program numbers and matches in a slice, in batches.
+    """Yield the numbers of several programs and their matches in a slice; see `parts.matches_of`.
 
     Args:
-        counters: For each program those of its steps; the work is added to them, that of common
-            steps to those of the first program that has them.
-        choice: Which sets of each Kleene variable are wanted.
+        counters: The work of common steps is added to those of the first program that has them.
     """
     walk = _ForestRun(query, columns, owned, counters, choice)
     for node in query.forest:

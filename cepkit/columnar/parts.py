@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.query import CompiledQuery
-from cepkit.columnar.forest import matches_of
 from cepkit.columnar.kernels.loops import counting_sort
 from cepkit.columnar.kleene.limits import SetChoice
+from cepkit.columnar.run import Run
+from cepkit.columnar.slices.binding import bind
 from cepkit.columnar.slices.blocks import Block, SetBlock
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
 from cepkit.columnar.slices.counters import Counters, add_counters, counters_for
@@ -38,7 +39,6 @@ from cepkit.columnar.slices.cutting import (
 from cepkit.columnar.slices.plans import SlicePlan, SlicePlans, SliceRun, SliceWork, total
 from cepkit.pattern.keys import partition_keys
 from cepkit.stream.columns import EventColumns
-from cepkit.threads import in_order
 
 T = TypeVar("T")
 
@@ -95,6 +95,29 @@ class PartRun:
     query: CompiledQuery
     counters: Counters
 
+    def add_to(self, work: Counters | SliceWork, columns: EventColumns) -> None:
+        """Add the work of the slice to that of the slices before it."""
+        if not isinstance(work, SliceWork):
+            add_counters(work, self.counters)
+            return
+        part, plan = self.part, self.plan
+        assert plan is not None
+        add_counters(work.of(plan.branches, self.query), self.counters)
+        if part.first < part.end:
+            candidates, partial_matches = total(self.counters)
+            work.slices.append(
+                SliceRun(
+                    int(columns.ts[part.first]),
+                    int(columns.ts[part.end - 1]),
+                    part.end - part.first,
+                    plan.branches,
+                    plan.rates,
+                    plan.why,
+                    candidates,
+                    partial_matches,
+                )
+            )
+
 
 def whole(_: int, block: Block) -> Iterable[Block]:
     """Return matches as they are, for one thread only."""
@@ -106,12 +129,34 @@ def held(_: int, block: Block) -> Iterable[Block]:
     return (block if isinstance(block, SetBlock) else block.held(),)
 
 
-def sized(_: int, block: Block) -> Iterable[Block]:
+def sized(_: int, block: Block) -> Iterable[int]:
     """Return only how many matches there are."""
-    return (SetBlock(block.size, {}, {}),)
+    return (block.size,)
 
 
-def run_parts(
+def matches_of(
+    query: CompiledQuery,
+    columns: EventColumns,
+    owned: Owned,
+    counters: Counters,
+    choice: SetChoice,
+) -> Iterator[tuple[int, Block]]:
+    """Return program numbers and matches in a slice, in batches.
+
+    Args:
+        counters: For each program those of its steps; the work is added to them.
+        choice: Which sets of each Kleene variable are wanted.
+    """
+    if len(query.programs) > 1:
+        # Imported here: a single program does not need it.
+        from cepkit.columnar.forest import matches_in_common
+
+        return matches_in_common(query, columns, owned, counters, choice)
+    (program,), (own,) = query.programs, counters
+    return zip(repeat(0), Run(bind(program, columns, owned), own, choice).blocks(), strict=False)
+
+
+def jobs_of(
     query: CompiledQuery,
     columns: EventColumns,
     owned: Owned,
@@ -121,50 +166,39 @@ def run_parts(
     *,
     plans: SlicePlans | None = None,
     slice_rows: int | None = None,
-    threads: int = 1,
-) -> Iterator[tuple[int, T] | PartRun]:
-    """Yield branch numbers and what is made of matches, and after each slice its run.
+) -> Iterator[Callable[[], Iterator[tuple[int, T] | PartRun]]]:
+    """Yield a job for each slice: branch numbers, what is made of matches, and at the end its run.
 
     Args:
         columns: A stream, or a part of it.
         owned: The matches that are the part's own.
         choice: Which sets of each Kleene variable are wanted.
-        work: The work so far; that of the slices is added to it.
+        work: The work so far.
         plans: Chooses the plan of each slice; None: always that of `query`.
         slice_rows: Events of a slice; None: chosen from the window.
-        threads: The most slices at the same time.
     """
     windows = None
     least = rows_of_slices(len(columns)) if plans is None else plans.least_rows(columns)
     if plans is None and query.work > HEAVY:
         least = min(least, max(HEAVY_ROWS, int(HEAVY_CANDIDATES / query.work)))
         windows = HEAVY_WINDOWS
-
-    def parts() -> Iterator[Part]:
-        alone = plans is None and slice_rows is None and owned == EVERYTHING
-        by_partition = partitions_of(query, columns) if alone else None
-        if by_partition is not None:
-            return by_partition
-        return parts_of(query.programs, columns, owned, slice_rows, least, windows)
-
-    def jobs() -> Iterator[Callable[[], Iterator[tuple[int, T] | PartRun]]]:
-        for part in parts():
-            if plans is None or not isinstance(work, SliceWork):
-                assert not isinstance(work, SliceWork)
-                yield _job(part, None, query, counters_for(query.programs, work), choice, make)
-                continue
-            # Two runs of one query may plan at the same time; the plan of a slice may depend on
-            # the slices before it.
-            with _planning:
-                plan = plans(columns, part.first, part.end)
-            chosen = plan.query or query
-            counters = counters_for(chosen.programs, work.counters.get(plan.branches))
-            yield _job(part, plan, chosen, counters, choice, make)
-
-    for each in in_order(jobs(), threads, _weight):
-        if isinstance(each, PartRun):
-            _add(each, columns, work)
-        yield each
+    parts = None
+    if plans is None and slice_rows is None and owned == EVERYTHING:
+        parts = partitions_of(query, columns)
+    if parts is None:
+        parts = parts_of(query.programs, columns, owned, slice_rows, least, windows)
+    for part in parts:
+        if plans is None or not isinstance(work, SliceWork):
+            assert not isinstance(work, SliceWork)
+            yield _job(part, None, query, counters_for(query.programs, work), choice, make)
+            continue
+        # Two runs of one query may plan at the same time; the plan of a slice may depend on
+        # the slices before it.
+        with _planning:
+            plan = plans(columns, part.first, part.end)
+        chosen = plan.query or query
+        counters = counters_for(chosen.programs, work.counters.get(plan.branches))
+        yield _job(part, plan, chosen, counters, choice, make)
 
 
 def _job(
@@ -184,33 +218,9 @@ def _job(
     return run
 
 
-def _weight(result: Any) -> int:
+def weight(result: Any) -> int:
     """Return about how many bytes wait in a result."""
     return 0 if isinstance(result, PartRun) else int(getattr(result[1], "nbytes", 1 << 10))
-
-
-def _add(run: PartRun, columns: EventColumns, work: Counters | SliceWork) -> None:
-    """Add the work of a slice to that of the slices before it."""
-    if not isinstance(work, SliceWork):
-        add_counters(work, run.counters)
-        return
-    part, plan = run.part, run.plan
-    assert plan is not None
-    add_counters(work.of(plan.branches, run.query), run.counters)
-    if part.first < part.end:
-        candidates, partial_matches = total(run.counters)
-        work.slices.append(
-            SliceRun(
-                int(columns.ts[part.first]),
-                int(columns.ts[part.end - 1]),
-                part.end - part.first,
-                plan.branches,
-                plan.rates,
-                plan.why,
-                candidates,
-                partial_matches,
-            )
-        )
 
 
 def parts_of(

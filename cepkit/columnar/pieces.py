@@ -120,6 +120,8 @@ def is_large(stream: Stream, query: Query) -> bool:
 
 
 def _large(stream: Stream, query: Query, attributes: Iterable[str]) -> tuple[FileParts, Cut] | None:
+    if stream.parts(attributes) is None:
+        return None
     return large_parts(stream, compile_query(query, as_plan(None, query)), attributes)
 
 

@@ -22,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import AnyStep, GroupStep
-from cepkit.columnar.join.owners import Owners
 from cepkit.columnar.join.step import BUFFER, Ints, Join, Partials
 from cepkit.columnar.kernels.loops import take
 from cepkit.columnar.kleene.conditions import is_late
@@ -30,7 +29,7 @@ from cepkit.columnar.kleene.limits import SetChoice, Tries
 from cepkit.columnar.kleene.sets import Offers, Sets
 from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Block, PairBlock
-from cepkit.columnar.slices.bound import BoundAbsence, BoundStep, Subtree
+from cepkit.columnar.slices.bound import BoundAbsence, BoundStep, Owners, Subtree
 from cepkit.columnar.slices.candidates import Candidates
 from cepkit.columnar.slices.counters import StepCounters
 
@@ -122,7 +121,7 @@ class Pipeline:
                 if count:
                     yield PairBlock(count, self._candidates, {}, np.empty(0, np.int32), {})
                 return
-        for pairs in self._join.pairs(step, counters, partials, size, owners):
+        for _, _, *pairs in self._join.groups(step, counters, partials, size, owners):
             parents, candidates = self._kept(number, partials, *pairs)
             survivors = len(candidates)
             longer = {}
@@ -239,14 +238,11 @@ class Run:
             self._sets = Sets(bound, self._join, listed, choice)
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the matches in batches, in no particular order."""
-        if self._sets is None:
-            yield from self._rows()
-        else:
-            yield from self._sets.blocks(block.partials() for block in self._rows())
+        """Return the matches in batches, in no particular order."""
+        return self._rows() if self._sets is None else self._sets.blocks(self.begun())
 
     def fitting(self, tries: Tries) -> Iterator[tuple[Partials, int]]:
-        """Yield the partial matches of all steps that have any sets; there are Kleene variables.
+        """Return the partial matches of all steps that have any sets; there are Kleene variables.
 
         Args:
             tries: How many sets may be tried to find that out.
@@ -255,7 +251,7 @@ class Run:
             TooManySets: There are more.
         """
         assert self._sets is not None
-        yield from self._sets.fitting((block.partials() for block in self._rows()), tries)
+        return self._sets.fitting(self.begun(), tries)
 
     def offers(
         self,
@@ -274,34 +270,32 @@ class Run:
             TooManySets: There are more.
         """
         if self._sets is not None:
-            if rows is None:
-                rows = (block.partials() for block in self._rows())
-            yield from self._sets.offers(rows, tries, arrival)
+            yield from self._sets.offers(self.begun() if rows is None else rows, tries, arrival)
             return
         for block in self._rows():
             events = {v: block.events(v) for v in self._bound.program.variables}
             yield Offers(block.size, events, {})
 
     def _rows(self) -> Iterator[PairBlock]:
-        """Yield the rows that the steps bind."""
+        """Return the rows that the steps bind."""
         bound = self._bound
-        if bound.possible:
-            yield from self._joined(bound.program.steps, bound.steps, bound.absences, whole=True)
+        if not bound.possible:
+            return iter(())
+        return self._joined(bound.program.steps, bound.steps, bound.absences, whole=True)
 
     def begun(self) -> Iterator[tuple[Partials, int]]:
-        """Yield the rows that the steps bind, with their number."""
+        """Return the rows that the steps bind, with their number."""
         return (block.partials() for block in self._rows())
 
     def longer(self, length: int, rows: Partials, size: int) -> Iterator[tuple[Partials, int]]:
-        """Extend rows of the first `length` steps by the other steps."""
+        """Return rows of the first `length` steps, extended by the other steps."""
         return (block.partials() for block in self._extended(length, rows, size))
 
     def continued(self, length: int, rows: Partials, size: int) -> Iterator[Block]:
-        """Yield the matches from rows of the first `length` steps."""
+        """Return the matches from rows of the first `length` steps."""
         if self._sets is None:
-            yield from self._extended(length, rows, size)
-        else:
-            yield from self._sets.blocks(self.longer(length, rows, size))
+            return self._extended(length, rows, size)
+        return self._sets.blocks(self.longer(length, rows, size))
 
     def _extended(self, length: int, rows: Partials, size: int) -> Iterator[PairBlock]:
         bound = self._bound

@@ -30,7 +30,8 @@ class Group:
 
 def group_of_one(query: CompiledQuery, number: int = 0) -> Group:
     """Return a query, with its number, as a group of its own."""
-    return Group(query, (number,) * len(query.programs))
+    leaves = tuple(map(Leaf, range(len(query.programs))))
+    return Group(replace(query, forest=query.forest or leaves), (number,) * len(leaves))
 
 
 def grouped(
@@ -51,12 +52,12 @@ def grouped(
         alike.setdefault(_cut(query, number), []).append(number)
     groups = []
     for members in alike.values():
+        if len(members) == 1:
+            groups.append(group_of_one(queries[members[0]], members[0]))
+            continue
         programs = tuple(program for q in members for program in queries[q].programs)
         branches = tuple(branch for q in members for branch in queries[q].branches)
         of = tuple(q for q in members for _ in queries[q].programs)
-        if len(members) == 1:
-            groups.append(Group(queries[members[0]], of))
-            continue
         own: list[Hashable] | None = None
         if pools is not None:
             numbered = ((q, i, pool) for q in members for i, pool in enumerate(pools[q]))

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cepkit.costs.expectation import Expectation
-from cepkit.costs.work import PER_PARTIAL_MATCH
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import from_log, log_sum
 from cepkit.plan.nodes import (
+    PER_PARTIAL_MATCH,
     BranchPlan,
     ExpectedStep,
     OrderPlan,

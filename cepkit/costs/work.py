@@ -21,11 +21,8 @@ from cepkit.costs.expectation import Expectation
 from cepkit.costs.partial_matches import alive
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import log_sum
-from cepkit.plan.nodes import OrderPlan
+from cepkit.plan.nodes import PER_PARTIAL_MATCH, OrderPlan
 from cepkit.statistics.model import Statistics
-
-PER_PARTIAL_MATCH = 3.0
-"""The cost of writing one partial match, in candidates."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from cepkit.diagnosis.event_table import (
 from cepkit.pattern import conditions as c
 from cepkit.pattern import requirements as req
 from cepkit.pattern.evaluation.columns import Read, truth, value
-from cepkit.pattern.evaluation.floats import as_floats
+from cepkit.pattern.evaluation.kinds import as_floats
 from cepkit.pattern.nodes import Event
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Clock, CountWindow, TimeWindow

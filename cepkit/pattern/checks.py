@@ -1,7 +1,8 @@
-"""Checks of queries; each error points at its place in the text."""
+"""Checks of queries: each error points at its place; what is hardly meant is a warning."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from weakref import WeakValueDictionary
@@ -10,20 +11,20 @@ from cepkit.errors import PatternError
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes as n
 from cepkit.pattern.aggregates import AGGREGATES, NAMES
-from cepkit.pattern.bound_checks import check_bounds
 from cepkit.pattern.condition_checks import Events, check_condition, check_forms, check_result
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.limits import refuse_too_deep, refuse_too_long
+from cepkit.pattern.names import name_text
 from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.pitfalls import warn_of_pitfalls
-from cepkit.pattern.policies import SkipTo, Strategy, TimeWindow
-from cepkit.pattern.printer import aggregate_text, expression_text, structure_text
+from cepkit.pattern.policies import CountWindow, SkipTo, StepBound, Strategy, TimeWindow
+from cepkit.pattern.printer import aggregate_text, bound_text, expression_text, structure_text
 from cepkit.pattern.query import RESULT_ENDS, Query
 from cepkit.pattern.repetitions import Repetitions
 from cepkit.pattern.run_checks import check_loops, check_runs
 from cepkit.pattern.structure_checks import check_names, check_structure, may_be_all
 from cepkit.pattern.unrolling.structures import unrolled
 from cepkit.pattern.zones import in_zone, known_zone
+from cepkit.stream.warnings import warn_of_condition, warn_of_short_window
 
 _sound: WeakValueDictionary[int, Query] = WeakValueDictionary()
 """Queries that have been checked. By identity: as values 1, 1.0 and TRUE are equal."""
@@ -65,10 +66,10 @@ def check(query: Query) -> Query:
             expected="at least one event that is not under NOT or OPT, in every branch of an OR",
             span=part.span,
         )
-    check_bounds(query)
+    _check_bounds(query)
     check_runs(query)
     check_loops(query)
-    warn_of_pitfalls(query)
+    _warn_of_pitfalls(query)
     if query.zone is not None:
         known_zone(query.zone)
     sound = in_zone(original if query is not original else unrolled(query))
@@ -243,3 +244,172 @@ def _check_returned(query: Query) -> None:
 
 def _names(part: n.Structure) -> str:
     return " and ".join(f"'{event.variable}'" for event in n.events_of(part))
+
+
+def _check_bounds(query: Query) -> None:
+    """Refuse bounds that restrict no match, and warn of those that the window cuts short.
+
+    Raises:
+        PatternError: A bound restricts none.
+    """
+    for bound in query.bounds:
+        _check_window(bound)
+        _check_ends(bound, query)
+        _check_order(bound, query)
+        if (absent := _cut_short(bound, query)) is not None:
+            assert query.window is not None
+            warn_of_short_window(
+                structure_text(absent), bound_text(bound), window_text(query.window), query
+            )
+
+
+def _cut_short(bound: StepBound, query: Query) -> n.Not | n.Opt | None:
+    """Return the NOT, or greedy OPT, whose bound reaches further than the window; else None.
+
+    There the window decides. A NOT between two events of a match lies in its window in any case.
+    """
+    window = query.window
+    if not isinstance(window, TimeWindow) or not isinstance(bound.window, TimeWindow):
+        return None
+    if bound.window.most <= window.most:
+        return None
+    for branch in normal_form(query):
+        positive = {*branch.variables}
+        open_ended = {
+            event.variable
+            for event in branch.negated
+            if event.beside is None
+            and not (
+                branch.before(event.variable) & positive and branch.after(event.variable) & positive
+            )
+        }
+        names = {event.variable for event in (*branch.positive, *branch.negated)}
+        for each in Repetitions(unrolled(query).groups, names).bounds(bound):
+            ends = {each.first, each.last}
+            if ends <= names and ends & open_ended:
+                absent = (
+                    node for node in n.walk(query.structure) if isinstance(node, n.Not | n.Opt)
+                )
+                own = {bound.first, bound.last}
+                return next(one for one in absent if own & {e.variable for e in n.events_of(one)})
+    return None
+
+
+def _check_window(bound: StepBound) -> None:
+    if isinstance(bound.window, CountWindow):
+        raise PatternError(
+            "a number of events between two events of a match",
+            expected="a duration, as in WITHIN 5 minutes FROM a TO c",
+            hint="WITHIN 100 EVENTS without FROM is about the whole match",
+            span=bound.window.span or bound.span,
+        )
+    refuse_too_long(bound.window)
+
+
+def _check_ends(bound: StepBound, query: Query) -> None:
+    names = tuple(event.variable for event in n.events_of(query.structure))
+    for name in (bound.first, bound.last):
+        if name not in names:
+            problem = f"'{name}' is not a variable of the pattern"
+            raise PatternError.unknown(problem, name, names, span=bound.span)
+    if bound.first == bound.last and bound.first not in n.repeated_in(query.structure):
+        raise PatternError(
+            f"the time from '{bound.first}' to itself, which is one event",
+            expected="two events, or a set: its first and last member",
+            span=bound.span,
+        )
+    ends = {bound.first, bound.last}
+    together = any(ends <= names for names in n.together_in(query.structure))
+    if ends <= n.absent_in(query.structure) and not together:
+        raise PatternError(
+            f"the time between two absent events, '{bound.first}' and '{bound.last}'",
+            expected="events under at most one NOT",
+            span=bound.span,
+        )
+
+
+def _check_order(bound: StepBound, query: Query) -> None:
+    orders = []
+    for branch in normal_form(query):
+        names = {event.variable for event in (*branch.positive, *branch.negated)}
+        repetitions = Repetitions(unrolled(query).groups, names)
+        pairs = [(each.last, each.first) for each in repetitions.bounds(bound)]
+        if all(names.issuperset(pair) for pair in pairs):
+            orders.append(branch.order.issuperset(pairs))
+    if not orders:
+        raise PatternError(
+            f"'{bound.first}' and '{bound.last}' stand in two branches of an OR",
+            expected="variables that a match can have together",
+            hint="write one bound for each branch",
+            span=bound.span,
+        )
+    if all(orders):
+        turned = StepBound(bound.last, bound.first, bound.window)
+        raise PatternError(
+            f"'{bound.last}' is before '{bound.first}'",
+            hint=f"write {bound_text(turned)}",
+            span=bound.span,
+        )
+
+
+_NULL = c.Literal(None)
+
+
+def _warn_of_pitfalls(query: Query) -> None:
+    """Warn of comparisons with NULL, and of NEXT between events of one key without PARTITION BY."""
+    for condition in c.conjuncts(query.where):
+        for node in c.walk(condition):
+            for instead in _without_null(node):
+                warn_of_condition(
+                    f"a comparison with NULL never holds: {instead}",
+                    condition.span if node.span is None else node.span,
+                    query,
+                )
+    _warn_of_neighbours(query)
+
+
+def _without_null(node: c.Expression) -> Iterator[str]:
+    """Yield what to write instead of a comparison with NULL."""
+    match node:
+        case c.Comparison(operator, left, right) if _NULL in (left, right):
+            test = "IS NOT NULL" if operator == "!=" else "IS NULL"
+            yield f"write {expression_text(left if right == _NULL else right)} {test}"
+        case c.InList(operand, choices, negated) if _NULL in choices and (
+            negated or len(choices) == 1
+        ):
+            test = "IS NOT NULL" if negated else "IS NULL"
+            yield f"write {expression_text(operand)} {test}{', and NOT IN without NULL' * negated}"
+        case _:
+            pass
+
+
+def _warn_of_neighbours(query: Query) -> None:
+    """Warn where all events of a match share a key, and NEXT goes by the events of all keys."""
+    if query.partition_by:
+        return
+    nexts = [node for node in n.walk(query.structure) if isinstance(node, n.Next)]
+    strict = query.strategy is Strategy.STRICT_CONTIGUITY
+    if not nexts and not strict:
+        return
+    equal: dict[str, list[c.Comparison]] = {}
+    for condition in c.conjuncts(query.where):
+        match condition:
+            case c.Comparison("=", c.Attribute(x, name), c.Attribute(y, other)):
+                if name == other and x != y:
+                    equal.setdefault(name, []).append(condition)
+            case _:
+                pass
+    present = {e.variable for e in n.events_of(query.structure)} - n.absent_in(query.structure)
+    for name, conditions in equal.items():
+        if present <= {variable for each in conditions for variable in each.variables}:
+            what = str(query.strategy) if strict else structure_text(nexts[0])
+            instead = f"PARTITION BY {name_text(name)}"
+            if strict:
+                instead += " STRATEGY partition-contiguity"
+            warn_of_condition(
+                f"{what} goes by all events of the stream, so one of another '{name}' in between"
+                f" leaves a match out; to go by the events of each: {instead}",
+                conditions[0].span,
+                query,
+            )
+            return

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.errors import PatternError
-from cepkit.pattern.evaluation.floats import as_floats
-from cepkit.pattern.evaluation.kinds import are_comparable, word
+from cepkit.pattern.evaluation.kinds import are_comparable, as_floats, word
 from cepkit.pattern.evaluation.operations import as_times, common_codes
 from cepkit.stream.coded import value_codes
 from cepkit.stream.columns import Column

@@ -26,7 +26,7 @@ from cepkit.pattern.choices import (
     without_repeats,
 )
 from cepkit.pattern.conditions import Expression, conjuncts, variables_of
-from cepkit.pattern.nodes import Beside, Event, First, bound_events_of
+from cepkit.pattern.nodes import Beside, Event, First, bound_events_of, groups_in
 from cepkit.pattern.numbers import next_in
 from cepkit.pattern.policies import StepBound, Strategy, Window
 from cepkit.pattern.query import Query
@@ -156,7 +156,8 @@ def normal_form(query: Query) -> tuple[Branch, ...]:
     Args:
         query: A query that passed `checks.check`.
     """
-    query = unrolled(query)
+    if query.unrolled_from is None and groups_in(query.structure):
+        query = unrolled(query)
     cache: dict[str, tuple[Branch, ...]] = query.__dict__  # where cached_property caches
     if "normal form" not in cache:
         cache["normal form"] = _branches(query)
@@ -211,7 +212,7 @@ def _branches(query: Query) -> tuple[Branch, ...]:
     # By one variable each: an OR of many patterns has many branches and many conditions.
     conditions: dict[str | None, list[tuple[int, Expression, frozenset[str]]]] = {}
     # A choice has a group if it has its first repetition.
-    once = in_first(query.groups)
+    once = in_first(query.groups) if query.groups else {}
     for number, condition in enumerate(conjuncts(query.where)):
         variables = frozenset(once.get(v, v) for v in variables_of(condition))
         first = min(variables, default=None)

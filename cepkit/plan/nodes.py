@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
     from cepkit.pattern.normal_form import Branch
 
+PER_PARTIAL_MATCH = 3.0
+"""The cost of writing one partial match, in candidates."""
+_PER_CANDIDATE = 1e-9
+
 
 @dataclass(frozen=True, slots=True)
 class OrderPlan:
@@ -283,6 +287,16 @@ class Plan(WithPrinter):
         expected numbers of their steps.
         """
         return graph_of(self)
+
+    @property
+    def seconds(self) -> float | None:
+        """About how long one core will run it; None without expected numbers."""
+        if self.statistics is None or not self.expected:
+            return None
+        steps = [step for branch in self.expected for step in branch]
+        candidates = math.fsum(step.candidates for step in steps)
+        partial_matches = math.fsum(step.partial_matches for step in steps)
+        return _PER_CANDIDATE * (candidates + PER_PARTIAL_MATCH * partial_matches)
 
     @property
     def forecast(self) -> Forecast | None:

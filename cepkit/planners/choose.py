@@ -9,7 +9,7 @@ from itertools import permutations
 from cepkit.costs.contract import CostModel, query_cost
 from cepkit.costs.partial_matches import PARTIAL_MATCHES
 from cepkit.costs.steps import expected_steps, work_with_sets
-from cepkit.costs.work import PER_PARTIAL_MATCH, WORK, work_of_order
+from cepkit.costs.work import WORK, work_of_order
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import check_plan
@@ -107,7 +107,7 @@ WORTH_A_TREE = math.log(2)
 
 _SHARE = 0.1
 """The share of a search's time that measuring may take."""
-_PER_CANDIDATE, _MEASURING = 1e-9, 0.01
+_MEASURING = 0.01
 """Seconds that the engine takes for one candidate, and for measuring `SIZE` events."""
 _MEASURING_EACH = 1e-3
 """Seconds that measuring takes longer for each further query."""
@@ -183,7 +183,7 @@ def plan_in_memory(query: Query, columns: EventColumns) -> Plan:
         columns: The stream, with the attributes of `attributes_read`.
     """
     plan = plan_to_run(query, estimate_by_slices(columns, query))
-    seconds, statistics = seconds_expected(plan), plan.statistics
+    seconds, statistics = plan.seconds, plan.statistics
     if seconds is None or statistics is None or statistics.measured_events is None:
         return plan
     size = size_worth(seconds)
@@ -212,16 +212,9 @@ def size_worth(seconds: float, queries: int = 1) -> int | None:
     return larger * SIZE if larger >= _LARGER else None
 
 
-def seconds_expected(plan: Plan) -> float | None:
-    """Return about how long one core will run a plan; None without expected numbers."""
-    if (forecast := plan.forecast) is None:
-        return None
-    return _PER_CANDIDATE * (forecast.candidates + PER_PARTIAL_MATCH * forecast.partial_matches)
-
-
 def is_quick(plan: Plan) -> bool:
     """Return whether one core runs a plan faster than distributing it would take."""
-    seconds = seconds_expected(plan)
+    seconds = plan.seconds
     return seconds is None or seconds < _SOON
 
 

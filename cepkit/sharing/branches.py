@@ -11,7 +11,6 @@ from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import OrderPlan, Plan
-from cepkit.planners.choose import seconds_expected
 from cepkit.sharing.choose import share_plans
 
 _WORTH = 0.02
@@ -24,7 +23,7 @@ def with_shared_steps(plan: Plan, query: Query) -> Plan:
     Args:
         plan: The best plan of each branch by itself.
     """
-    branches, seconds = normal_form(query), seconds_expected(plan)
+    branches, seconds = normal_form(query), plan.seconds
     if seconds is None or plan.statistics is None or seconds < _WORTH * len(branches):
         return plan
     orders = all(isinstance(each, OrderPlan) for each in plan.branches)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.pattern.conditions import Attribute, Comparison, Expression, variables_of
-from cepkit.pattern.evaluation.floats import as_floats
+from cepkit.pattern.evaluation.kinds import as_floats
 from cepkit.pattern.evaluation.operations import common_codes
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, written_branches

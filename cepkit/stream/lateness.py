@@ -8,9 +8,10 @@ from datetime import timedelta
 
 import pyarrow as pa
 
-from cepkit.errors import StreamError, nearest, shown
+from cepkit.errors import StreamError, UnsupportedError, nearest, shown
 from cepkit.stream.durations import NOT_UNITS, UNITS, duration_text, whole
 from cepkit.stream.reading.arrow import described
+from cepkit.stream.schema import Schema
 
 _WRITTEN = re.compile(r"\s*([0-9_]*\.?[0-9]+)\s*([^\W\d_]+)\s*")
 _MOST = 10 * 365 * UNITS["days"]
@@ -34,22 +35,26 @@ class Lateness:
 
 
 def check_lateness(
-    streaming: bool, lateness: str | timedelta | None, max_ahead: str | timedelta | None
-) -> Lateness | None:
-    """Return the allowed lateness of a source; None if it is not a streaming DataFrame.
+    streaming: bool,
+    lateness: str | timedelta | None,
+    max_ahead: str | timedelta | None,
+    schema: Schema,
+) -> Lateness:
+    """Return the allowed lateness of a source, of which something is said.
 
     Raises:
         StreamError: A streaming DataFrame has no lateness, another source has one, or a value is
             not a duration.
+        UnsupportedError: The schema of a streaming DataFrame has an order or a range that Spark
+            cannot follow.
     """
     if not streaming:
-        for name, value in (("lateness", lateness), ("max_ahead", max_ahead)):
-            if value is not None:
-                raise StreamError(
-                    f"{name}={shown(value)} with events that are not a streaming DataFrame",
-                    hint=f"leave {name} out: it is for streaming DataFrames (spark.readStream)",
-                )
-        return None
+        name = "max_ahead" if lateness is None else "lateness"
+        raise StreamError(
+            f"{name}={shown(max_ahead if lateness is None else lateness)} with events that are not"
+            " a streaming DataFrame",
+            hint=f"leave {name} out: it is for streaming DataFrames (spark.readStream)",
+        )
     if lateness is None:
         raise StreamError(
             "a streaming DataFrame, and no lateness: a match can be emitted only when no earlier"
@@ -57,6 +62,17 @@ def check_lateness(
             expected="lateness=, by how much an event may be earlier than one that came before it",
             hint="events(..., lateness='10 seconds'): matches are emitted that much later, and what"
             " comes later still is left out and counted",
+        )
+    if schema.by_arrival and schema.arrival is None:
+        raise UnsupportedError(
+            "ties='arrival' with a streaming DataFrame and no arrival column: Spark reads events of"
+            " one time in no certain order",
+            hint="events(..., arrival=column) says in which order they came",
+        )
+    if schema.has_range:
+        raise UnsupportedError(
+            "since= or until= with a streaming DataFrame: its matches are found as time goes on",
+            hint="filter the DataFrame by its time column before events(...)",
         )
     ahead = None if max_ahead is None else as_microseconds("max_ahead", max_ahead)
     return Lateness(as_microseconds("lateness", lateness), ahead)

@@ -21,11 +21,10 @@ from cepkit.stream.reading import readers, several, sources
 from cepkit.stream.reading.arrival import check_arrival
 from cepkit.stream.reading.column_cache import ColumnCache, load, parts_if_large
 from cepkit.stream.reading.file_parts import FileParts
-from cepkit.stream.reading.ingest import is_readable
+from cepkit.stream.reading.ingest import check_type, is_readable
 from cepkit.stream.reading.pandas_columns import from_pandas
 from cepkit.stream.reading.sources import is_pandas, is_spark
-from cepkit.stream.reading.texts import check_type
-from cepkit.stream.reading.time_range import check_range, moment, spark_condition
+from cepkit.stream.reading.time_range import in_range, spark_condition
 from cepkit.stream.reading.times import microseconds
 from cepkit.stream.reading.written import Written
 from cepkit.stream.schema import Schema, Ties
@@ -52,6 +51,7 @@ class Stream:
         schema: The roles of its columns, and the meaning of its times.
         column_names: The columns of the source.
         lateness: The allowed lateness of a streaming DataFrame; None for recorded events.
+        files: The files whose rows the source is, in words; None: it was given as it is.
         kept: The cache.
     """
 
@@ -59,6 +59,7 @@ class Stream:
     schema: Schema
     column_names: tuple[str, ...]
     lateness: Lateness | None = None
+    files: str | None = None
     kept: ColumnCache = field(default_factory=ColumnCache, init=False, repr=False)
 
     @property
@@ -227,7 +228,7 @@ class Stream:
         else:
             count = len(self.source)
             arrow = isinstance(self.source, pa.Table)
-            title = "an Arrow table" if arrow else "a pandas DataFrame"
+            title = self.files or ("an Arrow table" if arrow else "a pandas DataFrame")
         if count is not None:
             title += f", {count:,} row{'' if count == 1 else 's'}"
         if self.schema.has_range:
@@ -352,31 +353,22 @@ def events(
     carried = None if columns is None else tuple(columns)
     written = Written(time, unit, sep, decimal, encoding, time_format)
     time, unit = written.time_column, written.time_unit
-    tables = several.tables_of(source)
+    tables = sources.tables_of(source)
     named = tables is not None and isinstance(source, Mapping)
     types = type or several.TYPE if named else type
     schema = Schema(time, types, unit, timezone, carried, arrival, ties)
-    schema = replace(
-        schema, since=moment("since", since, schema), until=moment("until", until, schema)
-    )
-    check_range(schema)
+    if since is not None or until is not None:
+        schema = in_range(schema, since, until)
+    files = None if tables is None else f"{len(tables)} tables"
+    given = source
     if tables is None:
         source = sources.accepted(source, written)
     else:
         source = several.together(tables, written, types if named else None)
     streaming = is_spark(source) and bool(getattr(source, "isStreaming", False))
-    lateness_limits = check_lateness(streaming, lateness, max_ahead)
-    if streaming and schema.by_arrival and arrival is None:
-        raise UnsupportedError(
-            "ties='arrival' with a streaming DataFrame and no arrival column: Spark reads events of"
-            " one time in no certain order",
-            hint="events(..., arrival=column) says in which order they came",
-        )
-    if streaming and schema.has_range:
-        raise UnsupportedError(
-            "since= or until= with a streaming DataFrame: its matches are found as time goes on",
-            hint="filter the DataFrame by its time column before events(...)",
-        )
+    limits = None
+    if streaming or lateness is not None or max_ahead is not None:
+        limits = check_lateness(streaming, lateness, max_ahead, schema)
     names = sources.column_names(source)
     _hint_at_index(source, schema, names)
     schema.check(names)
@@ -387,8 +379,7 @@ def events(
     if streaming:
         check_event_time(beginning.column(time).type, time)
     first = microseconds(beginning.column(time), time, unit=unit, timezone=timezone)
-    if written.unit is not None:
-        warn_of_unit(time, first, written.unit)
+    warn_of_unit(time, first, written.unit)
     if not is_spark(source):  # which has instants; the zone of its session is none of theirs
         zone = getattr(beginning.column(time).type, "tz", None)
         schema = replace(schema, column_zone=zone)
@@ -398,7 +389,9 @@ def events(
         check_arrival(beginning.column(arrival).type, arrival)
     if is_spark(source) and schema.has_range:
         source = source.where(spark_condition(beginning.column(time).type, time, schema))
-    return Stream(source, schema, names, lateness_limits)
+    if isinstance(given, str | PathLike):
+        files = f"the {'folder' if tables else 'file'} {Path(given).name}"
+    return Stream(source, schema, names, limits, files)
 
 
 def check_stream(stream: object, *, beside: object = None) -> None:

@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cepkit.columnar.results.matches import Matches
-from cepkit.columnar.slices import by_value
+from cepkit.columnar.slices import bands
 from cepkit.errors import PatternError
 from cepkit.pattern import conditions as c
 from cepkit.pattern.checks import check
@@ -75,8 +75,8 @@ def found(
     with warnings.catch_warnings(), evaluated(way), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")  # of types that never occur
         if ordered_by_value:
-            patch.setattr(by_value, "_MANY", 0)
-            patch.setattr(by_value, "_in_scope", lambda *_: 1e18)
+            patch.setattr(bands, "_MANY", 0)
+            patch.setattr(bands, "_in_scope", lambda *_: 1e18)
         matches = Matches(stream, case.query, plan, **options)
         result = result_of(matches.to_arrow(), case.variables)
         assert matches.count() == len(result)

@@ -10,6 +10,7 @@ from cepkit.columnar.results import sampled
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
+from cepkit.plan.nodes import Plan
 from cepkit.statistics.measuring.walks import Walks, check_walks
 from cepkit.statistics.slice_events import Events
 from cepkit.statistics.stream_counts import attributes_read
@@ -68,12 +69,12 @@ def test_sample_of_all_matches_has_each_once(case):
 @given(CASES)
 def test_sample_by_walks_has_different_matches(case):
     stream, number = stream_of(case), (len(case.matches) + 1) // 2
-    few, seconds = sampled._FEW, sampled.choosing.seconds_expected
-    sampled._FEW, sampled.choosing.seconds_expected = 0, lambda plan: None
+    few, seconds = sampled._FEW, Plan.seconds
+    sampled._FEW, Plan.seconds = 0, None
     try:
         rows = ck.detect(stream, case.query, sample=max(1, number)).to_arrow()
     finally:
-        sampled._FEW, sampled.choosing.seconds_expected = few, seconds
+        sampled._FEW, Plan.seconds = few, seconds
     found = result_of(rows, case.variables)
     assert len(rows) == len(found) == number
     assert found <= case.matches

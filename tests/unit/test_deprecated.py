@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import cepkit as ck
-from cepkit.deprecated import OLD_ARGUMENTS, OLD_NAMES
+from cepkit.api.spark_options import OLD_ARGUMENTS
+from cepkit.deprecated import OLD_NAMES
 from cepkit.errors import StreamError, UnsupportedError
 from cepkit.tracing import Trace
 

@@ -25,6 +25,14 @@ def quick(monkeypatch):
     monkeypatch.setattr(progress, "_LOOK_SECONDS", 0.01)
 
 
+def test_page_that_shows_progress_itself_is_not_watched(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.delenv(progress.PAGE, raising=False)
+    assert progress.is_watched()
+    monkeypatch.setenv(progress.PAGE, "1")
+    assert not progress.is_watched()
+
+
 @pytest.fixture
 def notebook(monkeypatch, quick):
     """The outputs of a notebook, as they are in the end."""

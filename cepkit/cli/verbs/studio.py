@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import io
 import json
+import os
 import secrets
 import socket
 import subprocess
@@ -22,6 +23,7 @@ from cepkit.cli.inputs import open_stream
 from cepkit.cli.options import add, stream_options
 from cepkit.cli.terminal import note, say
 from cepkit.errors import CepkitError, MissingPackageError
+from cepkit.progress import PAGE
 
 _HOST = "127.0.0.1"
 # The page asks no other machine for anything, and no browser lets it.
@@ -121,8 +123,9 @@ def _serve(folder: Path, given: dict[str, Any], arguments: argparse.Namespace) -
     (folder / "voila.json").write_text(json.dumps(settings), encoding="utf-8")
     with (folder / "log.txt").open("w") as log:
         server = subprocess.Popen(
-            [sys.executable, "-m", "voila", "studio.ipynb"], cwd=folder, stdout=log, stderr=log
-        )
+            [sys.executable, "-m", "voila", "studio.ipynb"],
+            cwd=folder, stdout=log, stderr=log, env={**os.environ, PAGE: "1"},
+        )  # fmt: skip
     try:
         _wait_for(server, port, folder / "log.txt")
         address = f"http://{_HOST}:{port}/?token={token}"

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from cepkit.columnar.compile.demands import Demands
 from cepkit.columnar.compile.kleene import Repeated, core_of, repeated_of, with_ends
-from cepkit.columnar.compile.links import ends_of, is_link, names_of, parts_of
 from cepkit.columnar.compile.program import (
     Absence,
     AnyStep,
@@ -20,7 +19,7 @@ from cepkit.columnar.compile.program import (
     Program,
     Step,
 )
-from cepkit.columnar.compile.steps import Steps
+from cepkit.columnar.compile.steps import Steps, ends_of, is_link, names_of, parts_of
 from cepkit.pattern.conditions import (
     NUMBER,
     NUMBER_BEFORE,
@@ -50,6 +49,8 @@ class Absences:
 
     def of(self, branch: Branch) -> tuple[Absence, ...]:
         """Return the negated variables of `branch`, in the order in which they can be checked."""
+        if not branch.negated:
+            return ()
         core = core_of(branch, tuple(self._steps.repeated.values()), ())
         absences = []
         for events in branch.absences:
@@ -303,8 +304,10 @@ def compile_branch(
     conditions = [*demands.conditions, *(c for one in (branch, *same) for c in one.conditions)]
     if not isinstance(plan, OrderPlan | TreePlan):
         plan = OrderPlan(tuple(plan))
-    begun = sets_begun(branch, plan)
-    repeated = repeated_of(branch, demands, same, parts_of(conditions), begun)
+    begun, repeated = frozenset[str](), tuple[Repeated, ...]()
+    if branch.repeated:
+        begun = sets_begun(branch, plan)
+        repeated = repeated_of(branch, demands, same, parts_of(conditions), begun)
     compiler = Steps(branch, demands, plan, same, repeated, begun)
     steps = compiler.steps(compiler.units)
     listings = {r.variable: compiler.listing(r) for r in repeated}

@@ -16,10 +16,15 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from cepkit.columnar.compile.branch import compile_branch
 from cepkit.columnar.compile.program import Absence, AnyStep, GroupStep, Program, Step, work_of
 from cepkit.columnar.compile.step_keys import keys_of, may_share, tree_key
+from cepkit.columnar.compile.steps import ends_of, is_link
 from cepkit.pattern.canonical import canonical_conditions
 from cepkit.pattern.conditions import Expression, variables_of
+from cepkit.pattern.normal_form import Branch
+from cepkit.plan.nodes import OrderPlan
+from cepkit.sharing.late import Late, weaker_branch
 
 LEAST = 2
 """The fewest steps that are worth sharing: the first alone only names its candidates."""
@@ -319,3 +324,38 @@ def _used(group: GroupStep) -> set[int]:
     used = {number for absence in group.absences for number in absence.step.classes}
     inner = (_used(step) for step in group.steps if isinstance(step, GroupStep))
     return used.union(*inner)
+
+
+def weak_start(branch: Branch, program: Program, late: Late) -> WeakStart | None:
+    """Return the weaker steps that a program begins with; None if there are none.
+
+    Args:
+        late: The part of the branch that comes from a weaker node.
+    """
+    order = program.bound[: len(late.variables)]
+    if {*order} != {*late.variables} or not _equal_in_all(program, late):
+        return None
+    steps = compile_branch(weaker_branch(branch, late), OrderPlan(order))
+    weaker = replace(
+        program,
+        steps=steps.steps,
+        absences=steps.absences,
+        classes=steps.classes,
+        linked=steps.linked,
+    )
+    return WeakStart(weaker, late.checked)
+
+
+def _equal_in_all(program: Program, late: Late) -> bool:
+    """Return whether the first steps demand or check each equality that later steps rely on."""
+    links = [ends_of(each) for each in (*late.demanded, *late.checked) if is_link(each)]
+    for members in program.classes[: program.linked]:
+        own = {m for m in members if m[0] in late.variables and isinstance(m[1], str)}
+        if any(attribute is None for _, attribute in members) or len(own) < 2:
+            continue
+        reached = {min(own)}
+        while further := {m for link in links if link & reached for m in link} - reached:
+            reached |= further
+        if not own <= reached:
+            return False
+    return True

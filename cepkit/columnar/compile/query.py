@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from cepkit.columnar.compile.branch import compile_branch
-from cepkit.columnar.compile.forest import Leaf, Node, SharedTree, WeakStart, forest_of, trees_of
 from cepkit.columnar.compile.program import Program
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.nodes import groups_in
@@ -19,6 +18,7 @@ from cepkit.pattern.repetitions import Group
 from cepkit.plan.nodes import Plan
 
 if TYPE_CHECKING:
+    from cepkit.columnar.compile.forest import Node, SharedTree, WeakStart
     from cepkit.sharing.late import Late
 
 Sets: TypeAlias = Literal["every", "maximal"]
@@ -32,7 +32,7 @@ class CompiledQuery:
     Attributes:
         branches: The normal form of the query.
         programs: One for each branch.
-        forest: The first steps that programs have in common.
+        forest: The first steps that programs have in common; empty for a single program.
         in_turn: Whether an event takes part in one match at most (skip-till-next-match).
         sets: Which sets of Kleene variables make matches.
         trees: The subtrees that programs have in common.
@@ -46,7 +46,7 @@ class CompiledQuery:
 
     branches: tuple[Branch, ...]
     programs: tuple[Program, ...]
-    forest: tuple[Node, ...]
+    forest: tuple[Node, ...] = ()
     in_turn: bool = False
     sets: Sets = "every"
     trees: tuple[SharedTree, ...] = ()
@@ -97,11 +97,16 @@ def compile_query(
         for i, (branch, branch_plan) in enumerate(zip(branches, plan.branches, strict=True))
     )
     in_turn = query.strategy is Strategy.SKIP_TILL_NEXT_MATCH
-    forest = tuple(map(Leaf, range(len(programs)))) if in_turn else forest_of(programs)
+    forest: tuple[Node, ...] = ()
+    trees: tuple[SharedTree, ...] = ()
+    if len(programs) > 1 and not in_turn:
+        from cepkit.columnar.compile.forest import forest_of, trees_of
+
+        forest, trees = forest_of(programs), trees_of(programs)
     weak: tuple[WeakStart | None, ...] = ()
     if any(each is not None for each in late):
         # Only shared plans need this, and importing their package takes long.
-        from cepkit.columnar.compile.weak import weak_start
+        from cepkit.columnar.compile.forest import weak_start
 
         weak = tuple(
             None if each is None else weak_start(branch, program, each)
@@ -113,7 +118,7 @@ def compile_query(
         forest,
         in_turn,
         sets,
-        () if in_turn else trees_of(programs),
+        trees,
         weak,
         query.after_match,
         query.groups,

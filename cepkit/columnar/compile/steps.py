@@ -12,16 +12,37 @@ cheap to expensive,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
+from datetime import timedelta
 from itertools import combinations
 
 from cepkit.columnar.compile.demands import Demands, Windows
 from cepkit.columnar.compile.kleene import Parts, Repeated, cap_of, core_of, deal
-from cepkit.columnar.compile.links import band_of, classes_of, ends_of, is_link, names_of, parts_of
-from cepkit.columnar.compile.program import RUN, AnyStep, Bound, GroupStep, Member, SetStep, Step
-from cepkit.pattern.conditions import Expression, variables_of
+from cepkit.columnar.compile.program import (
+    RUN,
+    AnyStep,
+    Band,
+    Bound,
+    GroupStep,
+    Member,
+    SetStep,
+    Step,
+)
+from cepkit.pattern.conditions import (
+    Arithmetic,
+    Attribute,
+    Call,
+    Comparison,
+    Expression,
+    Literal,
+    conjuncts,
+    set_of_prev,
+    variables_of,
+)
+from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.rewrite import MIRRORED, without_not
 from cepkit.plan.nodes import BranchPlan, Unit, work_of
 
 
@@ -55,8 +76,11 @@ class Steps:
     ) -> None:
         self.demands = demands
         self.repeated = {r.variable: r for r in repeated}
-        parts = deal(parts_of(demands.conditions), repeated)
-        self.core = core_of(branch, repeated, parts.single)
+        conditions = parts_of(demands.conditions)
+        self.core, parts = branch, Parts(tuple(conditions), (), ())
+        if repeated:
+            parts = deal(conditions, repeated)
+            self.core = core_of(branch, repeated, parts.single)
         # The other ends of sets come after all single events.
         order = [v for v in plan.variables if v in self.repeated]
         firsts = {v: self.repeated[v].end("first") for v in begun}
@@ -258,3 +282,92 @@ def _bounds(
         first = core.earliest(bound)
         upper = tuple(Bound(x, length + 1, clock) for length, clock in windows for x in first)
     return lower, upper
+
+
+def parts_of(conditions: Iterable[Expression]) -> list[Expression]:
+    """Return the conjuncts of conditions, with NOT pushed inwards.
+
+    A condition between members is kept whole: it is about members with others before them, and so
+    are all its parts.
+    """
+    return [
+        part
+        for c in conditions
+        for one in ((without_not(c),) if set_of_prev(c) else conjuncts(without_not(c)))
+        for part in _two_sided(one)
+    ]
+
+
+def _two_sided(part: Expression) -> list[Expression]:
+    """Return `b.ts - a.ts < 5 seconds` as `b.ts < a.ts + 5 seconds`, which can be a band.
+
+    Times and durations are integers below 2^62, and only constants as small are moved: so nothing
+    overflows, and both forms mean the same.
+    """
+    match part:
+        case Comparison(operator, Literal(timedelta()) as constant, gap) if variables_of(gap):
+            return _two_sided(Comparison(MIRRORED[operator], gap, constant, part.span))
+        case Comparison(
+            "<" | "<=" as operator,
+            Call("abs", (Arithmetic("-", Attribute(), Attribute()) as gap,)),
+            Literal(timedelta() as most) as constant,
+        ):
+            above = Comparison(MIRRORED[operator], gap, Literal(-most), part.span)
+            below = Comparison(operator, gap, constant, part.span)
+            return [*_two_sided(above), *_two_sided(below)]
+        case Comparison(
+            operator,
+            Arithmetic("-", Attribute() as own, Attribute() as other),
+            Literal(timedelta() as least) as constant,
+        ) if abs(in_microseconds(least)) <= 2**62:
+            return [Comparison(operator, own, Arithmetic("+", other, constant), part.span)]
+        case _:
+            return [part]
+
+
+def is_link(part: Expression) -> bool:
+    """Return whether `part` is an equality of attributes of two variables."""
+    match part:
+        case Comparison("=", Attribute(x), Attribute(y)):
+            return x != y
+        case _:
+            return False
+
+
+def ends_of(link: Expression) -> frozenset[Member]:
+    """Return the two members that an equality links."""
+    assert isinstance(link, Comparison)
+    assert isinstance(link.left, Attribute)
+    assert isinstance(link.right, Attribute)
+    return frozenset((side.variable, side.name) for side in (link.left, link.right))
+
+
+def classes_of(
+    links: Iterable[Expression], known: Iterable[frozenset[Member]]
+) -> list[frozenset[Member]]:
+    """Return the classes of members that the links make equal, then the known classes."""
+    classes: list[frozenset[Member]] = []
+    for link in links:
+        linked = [members for members in classes if members & ends_of(link)]
+        classes = [members for members in classes if not members & ends_of(link)]
+        classes.append(ends_of(link).union(*linked))
+    return [*classes, *known]
+
+
+def names_of(members: Iterable[Member]) -> set[str]:
+    """Return the variables of members."""
+    return {variable for variable, _ in members}
+
+
+def band_of(part: Expression, new: Set[str]) -> Band | None:
+    """Return a comparison of a term of the new variables only with a bound term, or None."""
+    if not isinstance(part, Comparison) or part.operator == "!=":
+        return None
+    for own, other, operator in (
+        (part.left, part.right, part.operator),
+        (part.right, part.left, MIRRORED[part.operator]),
+    ):
+        about, bound = variables_of(own), variables_of(other)
+        if about and about <= new and bound and not bound & new:
+            return Band(own, operator, other)
+    return None

@@ -1,6 +1,6 @@
 """One join step over a chunk of partial matches: ranges, inner loop, remaining conditions.
 
-The same look-up serves a step that binds a variable (`pairs`) and one that only tests for an event
+The same look-up serves a step that binds a variable (`groups`) and one that only tests for an event
 (`exists`).
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,16 +24,14 @@ from cepkit.columnar.join.generated import (
     generate,
     join_of,
 )
-from cepkit.columnar.join.owners import Owners
 from cepkit.columnar.kernels.loops import cut, searched_bounds, take
-from cepkit.columnar.slices.bands import band_limits
-from cepkit.columnar.slices.bound import BoundBand, BoundStep, KeySearch, Side, Table
-from cepkit.columnar.slices.by_value import value_ranges
+from cepkit.columnar.slices.bands import band_limits, value_ranges
+from cepkit.columnar.slices.bound import BoundBand, BoundStep, KeySearch, Owners, Table
 from cepkit.columnar.slices.candidates import Candidates, SubtreeCandidates
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth, value
-from cepkit.pattern.evaluation.floats import as_floats
+from cepkit.pattern.evaluation.kinds import as_floats
 from cepkit.stream.columns import Column
 from cepkit.threads import end_if_stopped
 
@@ -73,25 +71,6 @@ class Join:
         self._generated: dict[tuple[str, bool], GeneratedJoin | None] = {}
         self._sought: dict[str, StepCounters] = {}
 
-    def pairs(
-        self,
-        bound: BoundStep,
-        counters: StepCounters,
-        partials: Partials,
-        size: int,
-        owners: Owners | None = None,
-    ) -> Iterator[tuple[Ints, Ints]]:
-        """Yield pairs of a partial match and a candidate that satisfy the conditions, in batches.
-
-        They lie in reused buffers: consume them before the next batch.
-
-        Args:
-            counters: Examined candidates are added to them.
-            owners: Leave out what the slice does not own, if they bound this step.
-        """
-        for _, _, parents, candidates in self.groups(bound, counters, partials, size, owners):
-            yield parents, candidates
-
     def number_of_pairs(
         self,
         bound: BoundStep,
@@ -100,7 +79,7 @@ class Join:
         size: int,
         owners: Owners | None = None,
     ) -> int | None:
-        """Return how many pairs satisfy the conditions; None if only `pairs` can say."""
+        """Return how many pairs satisfy the conditions; None if only `groups` can say."""
         step = bound.step
         if bound.ends or step.distinct or step.follows or step.precedes:
             return None
@@ -131,16 +110,21 @@ class Join:
         size: int,
         owners: Owners | None = None,
     ) -> Iterator[tuple[int, int, Ints, Ints]]:
-        """Yield stretches of partial matches with all their pairs: begin, end, pairs.
+        """Return stretches of partial matches with all their pairs: begin, end, pairs.
 
-        Pairs of one partial match are adjacent, with ascending candidates.
+        The pairs satisfy the conditions of the step. Those of one partial match are adjacent, with
+        ascending candidates. They lie in reused buffers: consume them before the next stretch.
+
+        Args:
+            counters: Examined candidates are added to them.
+            owners: Leave out what the slice does not own, if they bound this step.
         """
         low, high = self.ranges(bound, partials, size)
         if owners is not None:
             low = owners.low(bound, partials, low)
         for end in bound.ends:
             self._cut(end, bound, partials, low, high)
-        yield from self._groups(bound, counters, partials, size, (low, high))
+        return self._groups(bound, counters, partials, size, (low, high))
 
     def _groups(
         self,
@@ -185,7 +169,7 @@ class Join:
         if end.residuals:
             self._find_first(end, partials, (begin, np.where(some, stop, begin)), found)
         else:
-            bands = [array for band in end.bands for array in self._limits(band, partials, size)]
+            bands = self._limits(end.bands, partials, size)
             first_of(len(end.bands))(begin, stop, others, until, found, *bands)
         cut(low, high, new, found, others)
 
@@ -216,63 +200,45 @@ class Join:
         self, bound: BoundStep, counters: StepCounters, partials: Partials, size: int
     ) -> npt.NDArray[np.bool_]:
         """Return for each partial match whether it has such an event, and all that go with it."""
-        if bound.then is not None:
-            return self._exist_together(bound, bound.then, counters, partials, size)
-        step = bound.step
-        if bound.residuals or step.distinct or step.follows or step.precedes:
-            present = np.zeros(size, dtype=np.bool_)
-            for parents, _ in self.pairs(bound, counters, partials, size):
-                present[parents] = True
+        step, then = bound.step, bound.then
+        ranges = low, high = self.ranges(bound, partials, size)
+        checked = bound.residuals or step.distinct or step.follows or step.precedes
+        if then is None and not checked:
+            bands = self._limits(bound.bands, partials, size)
+            present = np.empty(size, dtype=np.bool_)
+            exists_of(len(bound.bands))(low, high, present, *bands)
             return present
-        low, high = self.ranges(bound, partials, size)
-        bands = [array for band in bound.bands for array in self._limits(band, partials, size)]
-        present = np.empty(size, dtype=np.bool_)
-        exists_of(len(bound.bands))(low, high, present, *bands)
-        return present
-
-    def _exist_together(
-        self,
-        bound: BoundStep,
-        then: BoundStep,
-        counters: StepCounters,
-        partials: Partials,
-        size: int,
-    ) -> npt.NDArray[np.bool_]:
-        """Return for each partial match whether an event exists, and the others beside it."""
+        for end in bound.ends:
+            self._cut(end, bound, partials, low, high)
         present = np.zeros(size, dtype=np.bool_)
-        for rows, part, limits in _stretches(self.ranges(bound, partials, size), partials, present):
+        for rows, part, limits in _stretches(ranges, partials, present):
             for _, _, parents, new in self._groups(bound, counters, part, len(rows), limits):
-                longer = {v: take(candidates, parents) for v, candidates in part.items()}
-                held = self.sought(then, longer | bound.new(new), len(parents))
-                present[rows[parents[held]]] = True
+                those = rows[parents]
+                if then is not None:
+                    longer = {v: take(candidates, parents) for v, candidates in part.items()}
+                    those = those[self.sought(then, longer | bound.new(new), len(parents))]
+                present[those] = True
         return present
 
     def ranges(self, bound: BoundStep, partials: Partials, size: int) -> tuple[Ints, Ints]:
         """Return for each partial match where its candidates begin and end."""
         if bound.by_value is not None:
-            return value_ranges(self._limits(bound.by_value, partials, size))
-        low = self._limit(bound, bound.lower, partials, np.maximum)
-        high = self._limit(bound, bound.upper, partials, np.minimum)
-        if low is None:
-            low = np.zeros(size, dtype=np.int32)
-        if high is None:
-            high = np.full(size, len(bound.candidates), dtype=np.int32)
+            return value_ranges(self._limits((bound.by_value,), partials, size))
+        ends = []
+        for limits, tightest, otherwise in (
+            (bound.lower, np.maximum, 0),
+            (bound.upper, np.minimum, len(bound.candidates)),
+        ):
+            end: Ints | None = None
+            for limit in limits:
+                if isinstance(limit, Table):
+                    own = take(limit.first, partials[limit.variable])
+                else:
+                    own = self._searched(bound, limit, partials)
+                end = own if end is None else tightest(end, own)
+            ends.append(np.full(size, otherwise, dtype=np.int32) if end is None else end)
+        low, high = ends
         return low, high
-
-    def _limit(
-        self,
-        bound: BoundStep,
-        limits: tuple[Table | KeySearch, ...],
-        partials: Partials,
-        tightest: np.ufunc,
-    ) -> Ints | None:
-        parts = [
-            take(limit.first, partials[limit.variable])
-            if isinstance(limit, Table)
-            else self._searched(bound, limit, partials)
-            for limit in limits
-        ]
-        return reduce(tightest, parts) if parts else None
 
     def _searched(self, bound: BoundStep, search: KeySearch, partials: Partials) -> Ints:
         limit, new = search.limit, bound.candidates
@@ -298,11 +264,11 @@ class Join:
         counts: bool = False,
     ) -> _Loop:
         """Return the loop for a chunk, with the conditions left to check on its output."""
-        bands = [array for band in bound.bands for array in self._limits(band, partials, size)]
+        bands = self._limits(bound.bands, partials, size)
         generated = self._generate(bound, looked_at, counts=counts)
         if generated is None:
             loop = count_of(len(bound.bands)) if counts else join_of(len(bound.bands))
-            return _Loop(loop, tuple(bands), bound.residuals)
+            return _Loop(loop, bands, bound.residuals)
         operands = generated.operands(partials, partial(self._column, partials), size)
         return _Loop(generated.join, (*bands, *operands), ())
 
@@ -324,26 +290,27 @@ class Join:
         return self._generated[variable, counts]
 
     def _limits(
-        self, band: BoundBand, partials: Partials, size: int
-    ) -> tuple[Floats, Floats, Floats]:
-        """Return least and greatest value for each partial match, and the compared column."""
-        least, most = np.full(size, -np.inf), np.full(size, np.inf)
-        for side in band.sides:
-            low, high = self._side(side, partials)
-            # A NaN on either side stays: such a band is empty.
-            least = least if low is None else np.maximum(least, low)
-            most = most if high is None else np.minimum(most, high)
-        return least, most, band.column
-
-    def _side(self, side: Side, partials: Partials) -> tuple[Floats | None, Floats | None]:
-        if side.band is None:
-            rows = partials[side.variable or ""]
-            return (
-                None if side.least is None else take(side.least, rows),
-                None if side.most is None else take(side.most, rows),
-            )
-        other = value(side.band.other, partial(self._column, partials))
-        return band_limits(side.band.operator, as_floats(other))
+        self, bands: Sequence[BoundBand], partials: Partials, size: int
+    ) -> tuple[Floats, ...]:
+        """Return for each band the least and greatest values of partial matches, and its column."""
+        arrays: list[Floats] = []
+        for band in bands:
+            least, most = np.full(size, -np.inf), np.full(size, np.inf)
+            for side in band.sides:
+                low: Floats | None
+                high: Floats | None
+                if side.band is None:
+                    rows = partials[side.variable or ""]
+                    low = None if side.least is None else take(side.least, rows)
+                    high = None if side.most is None else take(side.most, rows)
+                else:
+                    other = value(side.band.other, partial(self._column, partials))
+                    low, high = band_limits(side.band.operator, as_floats(other))
+                # A NaN on either side stays: such a band is empty.
+                least = least if low is None else np.maximum(least, low)
+                most = most if high is None else np.minimum(most, high)
+            arrays += (least, most, band.column)
+        return tuple(arrays)
 
     def _column(self, partials: Partials, variable: str, attribute: str) -> Column:
         return self._candidates[variable].column(attribute).take(partials[variable])

@@ -28,6 +28,7 @@ from cepkit.columnar.slices.blocks import Members
 from cepkit.columnar.slices.bound import BoundAbsence
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.conditions import (
+    DISTINCT,
     EARLIER,
     RUNNING,
     Aggregate,
@@ -42,7 +43,7 @@ from cepkit.pattern.conditions import (
     walk,
 )
 from cepkit.pattern.evaluation.columns import truth
-from cepkit.pattern.evaluation.set_functions import set_function
+from cepkit.pattern.evaluation.set_functions import new_in_sets, set_function
 from cepkit.pattern.rewrite import replaced
 from cepkit.stream.columns import Column
 
@@ -241,6 +242,10 @@ class SetConditions:
         assert node.variable is not None
         begins = members.starts[:-1][owners]
         sizes = places - begins + node.function.startswith(RUNNING)
+        if node.attribute is not None and plain_function(node.function) == DISTINCT:
+            values = self._attribute(node.variable, node.attribute, members.rows)
+            new = np.append(0, np.cumsum(new_in_sets(values, members.starts)))
+            return Column("integer", new[begins + sizes] - new[begins])
         starts = np.concatenate(([0], np.cumsum(sizes)))
         rows = members.rows[np.repeat(begins - starts[:-1], sizes) + np.arange(starts[-1])]
         of_members = None
@@ -310,7 +315,7 @@ class SetConditions:
         counters = self._absence_counters.setdefault(variable, StepCounters(variable))
         rows = {v: at for v, at in chosen.rows.items() if v}
         windows = tuple(window for window in one.absence.step.windows if window[1] != "time")
-        for parents, candidates in self._join.pairs(one.bound, counters, rows, chosen.size):
+        for _, _, parents, candidates in self._join.groups(one.bound, counters, rows, chosen.size):
             pairs = chosen.take(parents)
             pairs = replace(pairs, rows={**pairs.rows, variable: candidates.copy()})
             mask = np.ones(pairs.size, dtype=np.bool_)

@@ -21,7 +21,7 @@ from cepkit.columnar.slices.blocks import Members
 from cepkit.columnar.slices.candidates import Candidates
 from cepkit.compiling import compiled, lent
 from cepkit.pattern.evaluation.columns import value
-from cepkit.pattern.evaluation.floats import as_floats
+from cepkit.pattern.evaluation.kinds import as_floats
 from cepkit.stream.columns import Column
 
 Ints = npt.NDArray[np.int32]

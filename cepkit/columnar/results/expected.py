@@ -15,7 +15,6 @@ from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
-from cepkit.planners.choose import seconds_expected
 from cepkit.statistics.measuring.walks import check_walks
 from cepkit.stream.warnings import warn_of_long_count
 from cepkit.tables import number, whole
@@ -35,7 +34,7 @@ _SAMPLED = 4.0
 
 def warn_if_long(queries: Sequence[Query], plans: Sequence[Plan]) -> None:
     """Warn before a count of more than a minute that `aggregate(error=)` would estimate it."""
-    seconds = sum(seconds_expected(plan) or 0.0 for plan in plans)
+    seconds = sum(plan.seconds or 0.0 for plan in plans)
     if seconds <= _LONG:
         return
     try:

@@ -70,7 +70,7 @@ class _HeldMatches(Matches):
 
     def _all(self) -> list[Held]:
         if self._held is None:
-            with self._watched("finding matches"):
+            with self._working("finding matches"):
                 self._held = list(self._find())
         return self._held
 

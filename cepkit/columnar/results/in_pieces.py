@@ -18,7 +18,7 @@ from cepkit.columnar.results.reports import report
 from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.counters import add_counters, counters_for
-from cepkit.columnar.slices.plans import SlicePlans, SliceWork
+from cepkit.columnar.slices.plans import SliceWork
 from cepkit.lazy import pd
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -29,27 +29,19 @@ from cepkit.threads import in_order, limited_to
 
 
 def matches_in(
-    stream: Stream,
-    query: Query,
-    plan: Plan,
-    *,
-    sets: Sets = "every",
-    plans: SlicePlans | None = None,
-    columns: EventColumns | None = None,
-    **options: Any,
+    stream: Stream, query: Query, plan: Plan, *, sets: Sets = "every", **options: Any
 ) -> Matches:
     """Return the matches of a query: of files that are better read in pieces, found in pieces.
 
     Args:
         sets: As for `Matches`, and so are all further options.
     """
-    if plans is None and columns is None:
-        compiled = compile_query(query, plan, sets)
-        read = {*compiled.attributes, *query.computed_from, *options.get("attributes", ())}
-        large = large_parts(stream, compiled, read)
-        if large is not None:
-            return matches_in_pieces(stream, query, plan, *large, sets=sets, **options)
-    return Matches(stream, query, plan, sets=sets, plans=plans, columns=columns, **options)
+    compiled = compile_query(query, plan, sets)
+    read = {*compiled.attributes, *query.computed_from, *options.get("attributes", ())}
+    large = large_parts(stream, compiled, read)
+    if large is None:
+        return Matches(stream, query, plan, sets=sets, **options)
+    return matches_in_pieces(stream, query, plan, *large, sets=sets, **options)
 
 
 def matches_in_pieces(
@@ -127,7 +119,7 @@ class _MatchesInPieces(Matches):
         return name in self._lacking
 
     def _count_all(self) -> None:
-        with self._watched("counting matches"):
+        with self._working("counting matches"):
             sizes = self._found(self._to_count, _nothing, limited=False, counting=True)
             for _ in sizes:
                 pass
@@ -164,7 +156,8 @@ class _MatchesInPieces(Matches):
                         piece.columns, piece.owned, limited=limited, taken=piece.taken
                     )
                 elif counting:
-                    blocks = detector.count(piece.columns, piece.owned)
+                    blocks = iter(())
+                    sizes.extend(some for _, some in detector.count(piece.columns, piece.owned))
                 else:
                     blocks = detector.matches(piece.columns, piece.owned, limited=limited)
                 for branch, block in blocks:

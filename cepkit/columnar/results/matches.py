@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import TypeVar
 
@@ -80,9 +82,7 @@ class Matches(Rows):
         self.sets = sets
         self._slice_rows = slice_rows
         self._file = stream.source if isinstance(stream.source, Path) else None
-        self._time, self._type = stream.schema.time, stream.schema.type
-        self._rows = MatchColumns.of(query, stream.schema)
-        self.variables, self._repeated = self._rows.variables, self._rows.repeated
+        self._schema = stream.schema
         self._compiled = compile_query(query, plan, sets)
         self._programs = self._compiled.programs
         read = {*self._compiled.attributes, *query.computed_from, *attributes}
@@ -96,6 +96,20 @@ class Matches(Rows):
         self._last: Detector | None = None
         if columns is None:
             report(self._columns, query)
+
+    @cached_property
+    def _rows(self) -> MatchColumns:
+        """The columns of the matches."""
+        return MatchColumns.of(self.query, self._schema)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables of the query, in the order of the pattern."""
+        return self._rows.variables
+
+    @property
+    def _repeated(self) -> frozenset[str]:
+        return self._rows.repeated
 
     @property
     def schema(self) -> pa.Schema:
@@ -163,7 +177,7 @@ class Matches(Rows):
             return super()._frame(most, nested=True)
         flat = flat_columns(self._rows, self._columns.schema.names)
         room = self._room("a DataFrame", most)
-        with self._watched("finding matches"):
+        with self._working("finding matches"):
             writer = Writer(self._columns, flat)
             return gathered(writer, self._bound(writer, most), room, self.may_lack())
 
@@ -212,9 +226,9 @@ class Matches(Rows):
         if self._number is None:
             if self.limit is not None and not self._repeated:
                 number = 0
-                with self._watched("counting matches"):
-                    for _, block in self._made(sized, limited=True):
-                        number += block.size
+                with self._working("counting matches"):
+                    for _, some in self._made(sized, limited=True):
+                        number += some
                         if number >= self.limit:
                             return self.limit
             else:
@@ -246,7 +260,7 @@ class Matches(Rows):
         room.copies = 3  # besides the frame, the table and its rows need memory
         writer = Writer(self._columns, self._rows.of_events)
         frame = frame_of(self._written(writer, n), writer.schema, room, nested=True)
-        return shown.timeline(frame, self.variables, self._time, self._type)
+        return shown.timeline(frame, self.variables, self._schema.time, self._schema.type)
 
     @typed
     def explain(self, *, anew: bool = False) -> Explanation | AdaptedExplanation:
@@ -300,8 +314,8 @@ class Matches(Rows):
     def _count_all(self) -> None:
         """Run over the whole stream just for the counters."""
         detector = self._detector()
-        with self._watched("counting matches"):
-            self._number = sum(block.size for _, block in detector.count(self._columns))
+        with self._working("counting matches"):
+            self._number = sum(map(itemgetter(1), detector.count(self._columns)))
         self._work = self._done(detector)
 
     def _made(self, make: Make[T], *, limited: bool) -> Iterator[tuple[Program, T]]:
@@ -354,10 +368,10 @@ class Matches(Rows):
         read = sorted({name for program in self._programs for name in program.columns})
         # Conditions may read columns that are not in the output.
         carried = [name for name in read if name in self._columns.source.column_names]
-        roles = (self._time,) if self._type is None else (self._time, self._type)
-        attributes = tuple(dict.fromkeys((*roles, *carried)))
+        roles = (self._schema.time, self._schema.type)
+        attributes = dict.fromkeys(name for name in (*roles, *carried) if name is not None)
         frame = self.head(_SHOWN, nested=True)
-        return shown.FirstMatches.of_events(frame, self.variables, attributes)
+        return shown.FirstMatches.of_events(frame, self.variables, tuple(attributes))
 
     def _title(self, shown_rows: int) -> str:
         order = "; ".join(map(str, self.plan.branches))

@@ -6,7 +6,6 @@ import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -21,7 +20,7 @@ from cepkit.exports import Exported
 from cepkit.files import PARQUET, check_apart, check_target, whole_file
 from cepkit.lazy import pd
 from cepkit.memory import Room, free_memory
-from cepkit.progress import WithProgress, Work, showing
+from cepkit.progress import WithProgress
 from cepkit.tables import whole
 
 if TYPE_CHECKING:
@@ -68,14 +67,6 @@ class Rows(WithProgress, Exported, ABC):
     def may_lack(self) -> frozenset[str]:
         """Return the flat columns in which values may be missing."""
 
-    def _searched(self) -> float | None:
-        """Return the share of events searched so far; None if unknown."""
-        return None
-
-    def _watched(self, what: str) -> AbstractContextManager[Work]:
-        """Return a context that shows a bar while rows are found."""
-        return showing(what, self.progress, self._searched)
-
     @typed
     def batches(self, *, nested: bool = True) -> Iterator[pa.RecordBatch]:
         """Return an iterator over the matches as record batches, in no particular order.
@@ -101,7 +92,7 @@ class Rows(WithProgress, Exported, ABC):
                 `count()` this is known at once.
         """
         schema = self.schema if nested else flat_schema(self.schema)
-        with self._watched("finding matches"):
+        with self._working("finding matches"):
             return table_of(self.batches(nested=nested), schema, self._room("an Arrow table"))
 
     @typed
@@ -144,7 +135,7 @@ class Rows(WithProgress, Exported, ABC):
 
     def first(self, n: int) -> pa.Table:
         """Return the first `n` matches found as an Arrow table with a struct for each variable."""
-        with self._watched("finding matches"):
+        with self._working("finding matches"):
             return table_of(self._batches(n), self.schema, self._room("an Arrow table", n))
 
     def _in_batches(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
@@ -155,7 +146,7 @@ class Rows(WithProgress, Exported, ABC):
 
     def _frame(self, most: int | None, *, nested: bool) -> pd.DataFrame:
         room = self._room("a DataFrame", most)
-        with self._watched("finding matches"):
+        with self._working("finding matches"):
             return frame_of(
                 self._batches(most), self.schema, room, nested=nested, may_lack=self.may_lack()
             )
@@ -218,5 +209,5 @@ class Rows(WithProgress, Exported, ABC):
             check_apart(target, self._file)
         with whole_file(target, overwrite=overwrite) as file:
             schema = self.schema if nested else flat_schema(self.schema)
-            with self._watched("writing matches"):
+            with self._working("writing matches"):
                 return to_parquet(self.batches(nested=nested), schema, file)

@@ -17,7 +17,6 @@ from cepkit.columnar.results.matches import Matches
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
-from cepkit.planners import choose as choosing
 from cepkit.statistics.measuring.walks import Walks
 from cepkit.statistics.slice_events import Events
 from cepkit.stream.columns import EventColumns
@@ -74,7 +73,7 @@ class _SampledMatches(_HeldMatches):
         share = number / bounds.sum()
         if number > _FEW * self._sample:
             steps = max(len(each.order) for each in walks)
-            seconds = choosing.seconds_expected(self.plan)
+            seconds = self.plan.seconds
             if seconds is None or seconds > self._sample / share * steps * _STEP:
                 found = self._walked(rng, walks, bounds, share)
                 if found is not None:

@@ -149,8 +149,8 @@ class InMemory:
         for number, group in enumerate(self.planned.groups):
             detector, plans = self._detector(group)
             self._running = number, detector
-            for program, block in detector.count(self.columns):
-                sizes[group.of[program]] += block.size
+            for program, some in detector.count(self.columns):
+                sizes[group.of[program]] += some
             if plans is None or detector.work is None:
                 counted.append((group, detector.counters))
                 continue

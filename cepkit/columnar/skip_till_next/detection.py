@@ -32,8 +32,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.branch import compile_branch
-from cepkit.columnar.compile.links import parts_of
 from cepkit.columnar.compile.program import Program, Step
+from cepkit.columnar.compile.steps import parts_of
 from cepkit.columnar.skip_till_next.batches import TRIAL, Batches, taken_blocks
 from cepkit.columnar.skip_till_next.records import Counts, Events, LastEvents, MatchArrays, Tables
 from cepkit.columnar.skip_till_next.search import Decide, scan

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from cepkit.columnar.compile.program import BoundClock, Program
 from cepkit.columnar.kernels.loops import counting_sort
+from cepkit.errors import UnsupportedError
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.numbers import with_numbers_as_attributes
 from cepkit.pattern.policies import Clock
@@ -82,6 +83,25 @@ def came_in_order(program: Program, columns: EventColumns) -> bool:
     order = np.argsort(codes, kind="stable")
     codes, places = codes[order], columns.places[order]
     return bool(((places[1:] > places[:-1]) | (codes[1:] != codes[:-1])).all())
+
+
+def refuse_counted_runs(program: Program) -> None:
+    """Refuse some runs in a window of events if rows did not arrive in time order.
+
+    These are FIRST runs, and greedy ones that end before an event.
+    """
+    counted = any(clock != "time" for _, clock in program.windows)
+    greedy = [
+        absence.further for group in (program.absences, *program.otherwise) for absence in group
+    ]
+    ended = {each.variable for each in greedy if each is not None and each.end is not None}
+    for one in program.sets:
+        if counted and (one.repeated.run == "first" or one.repeated.variable in ended):
+            raise UnsupportedError(
+                f"the run '{one.repeated.variable}' in a window of events, and rows that did not "
+                "arrive in the order of time",
+                hint="sort the rows by time, or give a window of time",
+            )
 
 
 def owners_of(program: Program, columns: EventColumns, clock: Clock) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from typing import Literal, TypeAlias
 import numpy as np
 import plotly.graph_objects as go
 
-from cepkit.costs.work import PER_PARTIAL_MATCH
 from cepkit.errors import CepkitError
 from cepkit.figures.kit.key import (
     AXIS,
@@ -30,7 +29,7 @@ from cepkit.figures.kit.scales import Scale, log10
 from cepkit.figures.kit.style import TEXT, message
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.plan.logarithms import log_text
-from cepkit.plan.nodes import TreePlan, as_tree
+from cepkit.plan.nodes import PER_PARTIAL_MATCH, TreePlan, as_tree
 from cepkit.plan.printer import one_line
 from cepkit.planners.compare import ComparedPlan, Measured, PlanComparison
 from cepkit.tables import number, whole

@@ -17,7 +17,6 @@ import numpy.typing as npt
 from cepkit.pattern import conditions as c
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.columns import Read, value
-from cepkit.pattern.evaluation.floats import as_floats
 from cepkit.pattern.evaluation.functions.contract import (
     OnArrays,
     OnInstants,
@@ -28,30 +27,10 @@ from cepkit.pattern.evaluation.functions.contract import (
 )
 from cepkit.pattern.evaluation.functions.registered import function_of
 from cepkit.pattern.evaluation.kind_checks import kind_of
-from cepkit.pattern.evaluation.kinds import WHOLE, ValueKind
+from cepkit.pattern.evaluation.kinds import EXACT, ValueKind, magnitude_of
 from cepkit.pattern.moments import since_1970
-from cepkit.stream.columns import Column
 
 Floats = npt.NDArray[np.float64]
-
-EXACT = 2.0**53
-"""Floats hold every integer below it; at it they stop: 2^53 + 1 is rounded to 2^53."""
-
-
-def as_exact_floats(column: Column) -> Floats | None:
-    """Return the numbers of `column`, or codes of texts, as floats; None if that changes one.
-
-    Missing values are NaN.
-    """
-    if column.kind == "array":
-        return None
-    if column.kind == "text":
-        codes = column.values.astype(np.float64)
-        if column.has_missing:
-            codes[codes < 0] = np.nan
-        return codes
-    floats = as_floats(column)
-    return floats if _magnitude_of(column) < EXACT else None
 
 
 def stays_exact(expression: c.Expression, read: Read) -> bool:
@@ -61,13 +40,6 @@ def stays_exact(expression: c.Expression, read: Read) -> bool:
         read: Returns the columns with all values that the evaluation may see.
     """
     return _magnitude(expression, read) < EXACT
-
-
-def _magnitude_of(column: Column) -> float:
-    if column.kind not in WHOLE or not len(column.values):
-        return 0.0
-    # The marker of missing integers would count as a great number; as floats they are NaN.
-    return float(np.nan_to_num(np.abs(as_floats(column)), nan=0.0).max())
 
 
 def _magnitude(expression: c.Expression, read: Read) -> float:
@@ -85,7 +57,7 @@ def _magnitude(expression: c.Expression, read: Read) -> float:
         case c.Literal():
             return 0.0
         case c.Attribute(variable, name):
-            return _magnitude_of(read(variable, name))
+            return magnitude_of(read(variable, name))
         case c.Negative() | c.Arithmetic() | c.Call():
             return _magnitude_of_computed(expression, read)
         case c.Comparison(_, left, right) if _read_as_times(left, right, read):
@@ -94,16 +66,7 @@ def _magnitude(expression: c.Expression, read: Read) -> float:
             _read_as_times(operand, each, read) for each in choices
         ):
             return math.inf
-        case (
-            c.Aggregate()
-            | c.AllOf()
-            | c.AnyOf()
-            | c.Between()
-            | c.Comparison()
-            | c.Complement()
-            | c.InList()
-            | c.IsNull()
-        ):
+        case c.Aggregate() | c.ConditionNode():
             return max((_magnitude(child, read) for child in c.children(expression)), default=0.0)
         case _:
             assert_never(expression)
@@ -122,7 +85,7 @@ def _magnitude_of_computed(node: c.Negative | c.Arithmetic | c.Call, read: Read)
         case OnInstants() | OnTexts():
             # Such a function of one event is computed before any loop.
             alone = len(c.variables_of(node)) < 2
-            return max(*bounds, _magnitude_of(value(node, read))) if alone else math.inf
+            return max(*bounds, magnitude_of(value(node, read))) if alone else math.inf
         case OnArrays() | OnMembers() | Registered():
             return max(bounds, default=0.0)
         case _:

@@ -11,11 +11,14 @@ from datetime import datetime, timedelta
 from typing import Literal as OneOf
 from typing import TypeAlias, assert_never, get_args
 
+import numpy as np
+import numpy.typing as npt
+
 from cepkit.errors import PatternError
 from cepkit.pattern import conditions as c
 from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.duration_hints import with_units
-from cepkit.stream.columns import Kind
+from cepkit.stream.columns import MISSING_INTEGER, Column, Kind
 
 ValueKind: TypeAlias = Kind | OneOf["any"]
 """The kind of an expression's value, "any" where it is not known."""
@@ -113,6 +116,10 @@ def are_comparable(left: ValueKind, right: ValueKind) -> bool:
     return len(kinds) < 2 or kinds in ({"integer", "float"}, {"timestamp", "text"})
 
 
+def _columns(place: c.Expression) -> list[str]:
+    return [n.name for n in c.walk(place) if isinstance(n, c.Attribute)]
+
+
 def check_comparable(
     place: c.Comparison | c.InList | c.Between, left: ValueKind, right: ValueKind
 ) -> None:
@@ -129,6 +136,11 @@ def check_comparable(
         hint = with_units(place)
     elif words == {"a time", "a number"}:
         hint = "a time is written as a text: a.ts > '2024-05-01 09:30:00'"
+    elif words == {"a text", "a number"} and (names := _columns(place)):
+        hint = (
+            f"if '{names[0]}' should hold numbers, convert the column, or read the CSV file with"
+            " decimal=',' or another option that fits"
+        )
     elif words == {"a time", "a duration"}:
         hint = "the difference of two times is a duration: b.ts - a.ts < 5 seconds"
     raise PatternError(
@@ -156,3 +168,61 @@ def _refused(node: c.Aggregate, kind: ValueKind, expected: str) -> PatternError:
     return PatternError(
         f"{c.plain_function(node.function)} of {word(kind)}", expected=expected, span=node.span
     )
+
+
+def as_floats(column: Column) -> npt.NDArray[np.float64]:
+    """Return the numbers or truth values of `column` as floats, NaN for missing.
+
+    Raises:
+        PatternError: The column holds texts or arrays.
+    """
+    match column.kind:
+        case "float" | "null":
+            return column.values  # type: ignore[return-value]
+        case "integer" | "timestamp" | "duration" | "boolean":
+            floats = column.values.astype(np.float64)
+            if column.has_missing:
+                floats[column.missing()] = np.nan
+            return floats
+        case _:
+            raise PatternError(f"{word(column.kind)} instead of a number")
+
+
+def rounded(microseconds: npt.NDArray[np.float64]) -> Column:
+    """Return durations of whole microseconds, missing where 64 bits cannot hold them."""
+    with np.errstate(invalid="ignore"):
+        out_of_range = ~(np.abs(microseconds) < 2.0**63)
+    whole = np.rint(np.where(out_of_range, 0.0, microseconds)).astype(np.int64)
+    return Column(
+        "duration",
+        np.where(out_of_range, MISSING_INTEGER, whole),
+        has_missing=bool(out_of_range.any()),
+    )
+
+
+EXACT = 2.0**53
+"""Floats hold every integer below it; at it they stop: 2^53 + 1 is rounded to 2^53."""
+
+
+def as_exact_floats(column: Column) -> npt.NDArray[np.float64] | None:
+    """Return the numbers of `column`, or codes of texts, as floats; None if that changes one.
+
+    Missing values are NaN.
+    """
+    if column.kind == "array":
+        return None
+    if column.kind == "text":
+        codes = column.values.astype(np.float64)
+        if column.has_missing:
+            codes[codes < 0] = np.nan
+        return codes
+    floats = as_floats(column)
+    return floats if magnitude_of(column) < EXACT else None
+
+
+def magnitude_of(column: Column) -> float:
+    """Return the greatest absolute value of whole numbers; 0 of other columns."""
+    if column.kind not in WHOLE or not len(column.values):
+        return 0.0
+    # The marker of missing integers would count as a great number; as floats they are NaN.
+    return float(np.nan_to_num(np.abs(as_floats(column)), nan=0.0).max())

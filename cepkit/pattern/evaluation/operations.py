@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from cepkit.errors import PatternError
 from cepkit.pattern import conditions as c
-from cepkit.pattern.evaluation.floats import as_floats, rounded
 from cepkit.pattern.evaluation.functions.contract import (
     Function,
     OnArrays,
@@ -29,7 +28,7 @@ from cepkit.pattern.evaluation.functions.contract import (
     Whole,
 )
 from cepkit.pattern.evaluation.functions.registered import function_of, refusal
-from cepkit.pattern.evaluation.kinds import check_comparable, column_kind
+from cepkit.pattern.evaluation.kinds import as_floats, check_comparable, column_kind, rounded
 from cepkit.pattern.moments import moments
 from cepkit.stream.columns import MISSING_INTEGER, NO_TEXTS, Column, Kind
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from cepkit.pattern import conditions as c
 from cepkit.pattern.conditions import Expression, children, variables_of, walk
 from cepkit.pattern.evaluation.columns import Read, truth, value
-from cepkit.pattern.evaluation.exactness import as_exact_floats, stays_exact
+from cepkit.pattern.evaluation.exactness import stays_exact
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.contract import (
     OnArrays,
@@ -32,7 +32,7 @@ from cepkit.pattern.evaluation.functions.correlation import standardised
 from cepkit.pattern.evaluation.functions.operators import MINUS, OPERATORS
 from cepkit.pattern.evaluation.functions.registered import function_of
 from cepkit.pattern.evaluation.kind_checks import kind_of
-from cepkit.pattern.evaluation.kinds import ValueKind
+from cepkit.pattern.evaluation.kinds import ValueKind, as_exact_floats
 from cepkit.pattern.evaluation.operations import common_codes
 
 Numbers = npt.NDArray[np.float64]
@@ -169,16 +169,7 @@ class ConditionWriter:
             case c.IsNull(operand, negated):
                 missing = self._missing(operand)
                 return f"(not {missing})" if negated else missing
-            case (
-                c.Literal()
-                | c.Attribute()
-                | c.Negative()
-                | c.Arithmetic()
-                | c.Call()
-                | c.Aggregate()
-                | c.Between()
-                | c.Complement()
-            ):
+            case c.ValueNode() | c.Between() | c.Complement():
                 raise AssertionError("not a condition in the form that rewrite.without_not gives")
             case _:
                 assert_never(node)
@@ -209,15 +200,7 @@ class ConditionWriter:
                 return self._computed(node)
             case c.Literal() | c.Attribute() | c.Aggregate():
                 raise AssertionError("variables do not meet in it")
-            case (
-                c.AllOf()
-                | c.AnyOf()
-                | c.Between()
-                | c.Comparison()
-                | c.Complement()
-                | c.InList()
-                | c.IsNull()
-            ):
+            case c.ConditionNode():
                 raise AssertionError("a condition instead of a value")
             case _:
                 assert_never(node)

@@ -24,7 +24,6 @@ from cepkit.columnar.workload import Group, group_of_one
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
-from cepkit.planners.choose import seconds_expected
 from cepkit.spark.cells.keys import key_of
 from cepkit.spark.cells.layout import IN_TURN, Cut
 from cepkit.spark.cells.schemas import match_columns
@@ -112,7 +111,7 @@ def start(
     """
     columns, every = batch_frame(stream).schema, tuple(queries.values())
     scan = scan_for(stream, every, group.query, statistics, slice_seconds, slice_events)
-    scan = replace(scan, seconds=sum(seconds_expected(plan) or 0.0 for plan in plans.values()))
+    scan = replace(scan, seconds=sum(plan.seconds or 0.0 for plan in plans.values()))
     sending = scan.sending
     for query in every:
         check_kinds(query, sending.nothing.kinds)

@@ -69,8 +69,8 @@ class CountsSink:
         detector, of = Detector(self.group.query, plans=self.plans), self.group.of
         sizes = dict.fromkeys(of, 0)
         for cell in cells:
-            for number, block in detector.count(cell.events, cell.owned):
-                sizes[of[number]] += block.size
+            for number, some in detector.count(cell.events, cell.owned):
+                sizes[of[number]] += some
         packed = [size.to_bytes(size.bit_length() // 8 + 1) for size in sizes.values()]
         queries, numbers = pa.array(sizes, pa.int32()), pa.array(packed, pa.binary())
         yield pa.RecordBatch.from_arrays([queries, numbers], names=[QUERY, COUNT])

@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame
 from cepkit.aggregation.sequence.definition import EventSequence
 from cepkit.aggregation.sharing import together as shared
 from cepkit.aggregation.sharing.planner import Rates
-from cepkit.pattern.evaluation.floats import as_floats
+from cepkit.pattern.evaluation.kinds import as_floats
 from cepkit.routes.sharing import RatesOf
 from cepkit.spark.cells.dealing import tables_of
 from cepkit.spark.cells.keys import key_hashes

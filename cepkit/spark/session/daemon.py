@@ -32,7 +32,7 @@ _MODULES = (
     "pyspark.worker",
     "cepkit.spark.passes.one_pass",
     "cepkit.spark.matches.detect",
-    "cepkit.columnar.compile.weak",
+    "cepkit.columnar.compile.forest",
     "cepkit.columnar.skip_till_next.detection",
 )
 """Modules that workers load sooner or later; the last two only for some patterns."""

@@ -12,7 +12,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from cepkit.lazy import pd
 from cepkit.stream.sessions import check_session
 
 Path = tuple[str, ...]
@@ -20,11 +19,11 @@ Path = tuple[str, ...]
 
 def flattened(table: pa.Table) -> pa.Table:
     """Return the table with a column for each field of a struct, at any depth."""
-    while any(_has_fields(field.type) for field in table.schema):
+    while any(has_fields(field.type) for field in table.schema):
         columns: list[pa.ChunkedArray] = []
         fields: list[pa.Field] = []
         for field, column in zip(table.schema, table.columns, strict=True):
-            if not _has_fields(field.type):
+            if not has_fields(field.type):
                 columns.append(column)
                 fields.append(field)
                 continue
@@ -36,7 +35,7 @@ def flattened(table: pa.Table) -> pa.Table:
 
 def flat(schema: pa.Schema) -> pa.Schema:
     """Return the columns that a table of these columns has flattened."""
-    nested = any(_has_fields(field.type) for field in schema)
+    nested = any(has_fields(field.type) for field in schema)
     return flattened(schema.empty_table()).schema if nested else schema
 
 
@@ -44,7 +43,7 @@ def paths(fields: Iterable[pa.Field], above: Path = ()) -> Iterator[Path]:
     """Yield for each flattened column the names of its struct, of structs inside, and its own."""
     for field in fields:
         path = (*above, field.name)
-        if _has_fields(field.type):
+        if has_fields(field.type):
             yield from paths(field.type, path)
         else:
             yield path
@@ -60,33 +59,8 @@ def flattened_frame(frame: Any) -> Any:
     return frame.selectExpr(*_expressions(frame.schema.fields))
 
 
-def flattened_pandas(frame: Any) -> Any:
-    """Return a pandas DataFrame with a column for each key of dictionaries, at any depth.
-
-    A column stays if Arrow has no type for its values.
-    """
-    parts = {}
-    for place, name in enumerate(frame.columns):
-        values = frame.iloc[:, place]
-        if not _holds_structs(values):
-            continue
-        try:
-            column = pa.chunked_array([pa.array(values, from_pandas=True)])
-        except (pa.ArrowException, OverflowError, TypeError, ValueError):
-            continue
-        table = flattened(pa.table({str(name): column}))
-        columns = {
-            field: pd.Series(pd.arrays.ArrowExtensionArray(table.column(field)), frame.index)
-            for field in table.column_names
-        }
-        parts[place] = pd.DataFrame(columns, frame.index)
-    if not parts:
-        return frame
-    places = range(frame.shape[1])
-    return pd.concat([parts.get(n, frame.iloc[:, n : n + 1]) for n in places], axis=1)
-
-
-def _has_fields(kind: pa.DataType) -> bool:
+def has_fields(kind: pa.DataType) -> bool:
+    """Return whether a column holds structs with fields."""
     return bool(pa.types.is_struct(kind) and kind.num_fields)
 
 
@@ -101,18 +75,9 @@ def _expressions(fields: Iterable[Any], above: Path = ()) -> Iterator[str]:
         if inner := _fields_of(field):
             yield from _expressions(inner, path)
         else:
-            yield f"{'.'.join(map(_quoted, path))} AS {_quoted('.'.join(path))}"
+            yield f"{'.'.join(map(quoted, path))} AS {quoted('.'.join(path))}"
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return any column name quoted for Spark's expressions."""
     return "`" + name.replace("`", "``") + "`"
-
-
-def _holds_structs(values: Any) -> bool:
-    """Return whether the first value of a pandas column that is not missing is a dictionary."""
-    if isinstance(values.dtype, pd.ArrowDtype):
-        return _has_fields(values.dtype.pyarrow_dtype)
-    if values.dtype != object:
-        return False
-    present = (value for value in values if value is not None and not isinstance(value, float))
-    return isinstance(next(present, None), dict)

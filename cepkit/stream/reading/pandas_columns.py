@@ -19,6 +19,7 @@ from cepkit.lazy import pc, pd
 from cepkit.stream.coded import coded_field, decoded, value_codes
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading.arrow import ArrowColumn, integers, is_text
+from cepkit.stream.reading.nested import flattened, has_fields
 
 # The errors of pyarrow for values that it has no type for.
 UNREADABLE = (pa.ArrowException, OverflowError, TypeError, ValueError)
@@ -173,3 +174,39 @@ def _unreadable(rows: Any, error: Exception) -> StreamError:
         expected="values of one type in each column",
         hint="convert that column, or leave it out by columns=",
     )
+
+
+def flattened_pandas(frame: Any) -> Any:
+    """Return a pandas DataFrame with a column for each key of dictionaries, at any depth.
+
+    A column stays if Arrow has no type for its values.
+    """
+    parts = {}
+    for place, name in enumerate(frame.columns):
+        values = frame.iloc[:, place]
+        if not _holds_structs(values):
+            continue
+        try:
+            column = pa.chunked_array([pa.array(values, from_pandas=True)])
+        except (pa.ArrowException, OverflowError, TypeError, ValueError):
+            continue
+        table = flattened(pa.table({str(name): column}))
+        columns = {
+            field: pd.Series(pd.arrays.ArrowExtensionArray(table.column(field)), frame.index)
+            for field in table.column_names
+        }
+        parts[place] = pd.DataFrame(columns, frame.index)
+    if not parts:
+        return frame
+    places = range(frame.shape[1])
+    return pd.concat([parts.get(n, frame.iloc[:, n : n + 1]) for n in places], axis=1)
+
+
+def _holds_structs(values: Any) -> bool:
+    """Return whether the first value of a pandas column that is not missing is a dictionary."""
+    if isinstance(values.dtype, pd.ArrowDtype):
+        return has_fields(values.dtype.pyarrow_dtype)
+    if values.dtype != object:
+        return False
+    present = (value for value in values if value is not None and not isinstance(value, float))
+    return isinstance(next(present, None), dict)

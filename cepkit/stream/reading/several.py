@@ -6,40 +6,23 @@ one name hold values of one kind: numbers of any width, times of any unit.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 
 from cepkit.errors import StreamError, telling
 from cepkit.stream.reading import arrow
-from cepkit.stream.reading.json_lines import json_files
-from cepkit.stream.reading.sources import accepted, all_rows, column_names, is_pandas, is_spark
+from cepkit.stream.reading.nested import quoted
+from cepkit.stream.reading.sources import Tables, accepted, all_rows, column_names, is_spark
 from cepkit.stream.reading.written import Written
 from cepkit.stream.schema import check_columns
-
-Tables: TypeAlias = dict[str, Any]
-"""Tables by their names, or by their numbers from 1."""
 
 TYPE = "type"
 """The column of the tables' names, unless the user names it."""
 
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
-
-
-def tables_of(source: Any) -> Tables | None:
-    """Return several tables that a source holds; None if it is one, or a folder of other files."""
-    if isinstance(source, str | os.PathLike):
-        return {path.name: path for path in json_files(Path(source))} or None
-    if isinstance(source, Mapping):
-        tables = {str(name): table for name, table in source.items()}
-        return tables if tables and all(map(_is_table, tables.values())) else None
-    if isinstance(source, list | tuple) and source and not isinstance(source[0], dict):
-        return {str(n): t for n, t in enumerate(source, 1)} if all(map(_is_table, source)) else None
-    return None
 
 
 def together(tables: Tables, written: Written, names_in: str | None) -> Any:
@@ -74,17 +57,6 @@ def together(tables: Tables, written: Written, names_in: str | None) -> Any:
             hint="spark.createDataFrame(...) takes the others there",
         )
     return _on_spark(parts, names_in) if on_spark else _in_arrow(parts, names_in)
-
-
-def _is_table(value: Any) -> bool:
-    if is_spark(value) or is_pandas(value) or isinstance(value, str | os.PathLike):
-        return True
-    if isinstance(value, list | tuple):
-        return bool(value) and all(isinstance(row, dict) for row in value)
-    # What has one type of values is a column.
-    is_column = hasattr(value, "dtype") or isinstance(value, pa.ChunkedArray)
-    is_lazy = type(value).__module__.startswith(("polars.lazyframe", "pyarrow._dataset", "ibis."))
-    return is_lazy or (hasattr(value, "__arrow_c_stream__") and not is_column)
 
 
 def _in_arrow(parts: Mapping[str, Any], names_in: str | None) -> pa.Table:
@@ -158,9 +130,9 @@ def _on_spark(parts: Mapping[str, Any], names_in: str | None) -> Any:
                 raise _unlike(column, (first, name), (one, kind))
     frames: Sequence[Any] = [*parts.values()]
     if names_in is not None:
-        column = "`" + names_in.replace("`", "``") + "`"
         frames = [
-            part.selectExpr("*", f"'{_escaped(name)}' AS {column}") for name, part in parts.items()
+            part.selectExpr("*", f"'{_escaped(name)}' AS {quoted(names_in)}")
+            for name, part in parts.items()
         ]
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -19,8 +19,13 @@ from cepkit.stream.paths import path_of
 from cepkit.stream.reading import readers
 from cepkit.stream.reading.arrow import plain
 from cepkit.stream.reading.json_lines import is_json, read_json
-from cepkit.stream.reading.nested import flattened, flattened_frame, flattened_pandas
-from cepkit.stream.reading.pandas_columns import UNREADABLE, from_pandas, refuse_mixed_zones
+from cepkit.stream.reading.nested import flattened, flattened_frame
+from cepkit.stream.reading.pandas_columns import (
+    UNREADABLE,
+    flattened_pandas,
+    from_pandas,
+    refuse_mixed_zones,
+)
 from cepkit.stream.reading.time_range import rows_inside, taken
 from cepkit.stream.reading.written import Written, with_column
 from cepkit.stream.schema import Schema
@@ -61,6 +66,10 @@ _AS_TABLE: Mapping[str, str] = {
 """The methods that run a query, by the beginning of the names of its classes."""
 
 
+Tables: TypeAlias = dict[str, Any]
+"""Tables by their names, or by their numbers from 1."""
+
+
 def is_spark(source: object) -> bool:
     """Return whether an object is a Spark DataFrame, classic or Connect, without loading Spark."""
     return any(
@@ -75,6 +84,30 @@ def is_pandas(source: object) -> bool:
         base.__module__.partition(".")[0] == "pandas" and base.__name__ == "DataFrame"
         for base in type(source).__mro__
     )
+
+
+def tables_of(source: Any) -> Tables | None:
+    """Return several tables that a source holds; None if it is one, or a folder of other files."""
+    if isinstance(source, str | os.PathLike):
+        path = path_of(source, StreamError)
+        return {str(file.relative_to(path)): file for file in readers.json_files(path)} or None
+    if isinstance(source, Mapping):
+        tables = {str(name): table for name, table in source.items()}
+        return tables if tables and all(map(_is_table, tables.values())) else None
+    if isinstance(source, list | tuple) and source and not isinstance(source[0], dict):
+        return {str(n): t for n, t in enumerate(source, 1)} if all(map(_is_table, source)) else None
+    return None
+
+
+def _is_table(value: Any) -> bool:
+    if is_spark(value) or is_pandas(value) or isinstance(value, str | os.PathLike):
+        return True
+    if isinstance(value, list | tuple):
+        return bool(value) and all(isinstance(row, dict) for row in value)
+    # What has one type of values is a column.
+    is_column = hasattr(value, "dtype") or isinstance(value, pa.ChunkedArray)
+    is_lazy = type(value).__module__.startswith(("polars.lazyframe", "pyarrow._dataset", "ibis."))
+    return is_lazy or (hasattr(value, "__arrow_c_stream__") and not is_column)
 
 
 def accepted(source: Any, written: Written | None = None) -> Any:

@@ -8,6 +8,7 @@ gets a filter, which it pushes down to the files.
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,24 @@ from cepkit.stream.schema import UNITS, Schema
 _EXPECTED = "a time such as 2024-03-01T10:00:00, or a datetime"
 
 
-def moment(name: str, value: Any, schema: Schema) -> int | None:
+def in_range(schema: Schema, since: Any, until: Any) -> Schema:
+    """Return the schema of a time range; see `events`.
+
+    Raises:
+        StreamError: An end is no time, or the range ends before it begins.
+    """
+    schema = replace(
+        schema, since=_moment("since", since, schema), until=_moment("until", until, schema)
+    )
+    if schema.since is None or schema.until is None or schema.since < schema.until:
+        return schema
+    raise StreamError(
+        f"since={time_text(schema.since)} is not before until={time_text(schema.until)}",
+        expected="a range that begins before it ends: since is in it, until is not",
+    )
+
+
+def _moment(name: str, value: Any, schema: Schema) -> int | None:
     """Return an end of a range in microseconds; None for no end.
 
     Args:
@@ -57,20 +75,6 @@ def moment(name: str, value: Any, schema: Schema) -> int | None:
         hint = f"numbers count {schema.unit} since 1970" if schema.unit else None
         raise StreamError(f"{name}={shown(value)} is no time", expected=_EXPECTED, hint=hint)
     return int(time)
-
-
-def check_range(schema: Schema) -> None:
-    """Check that a range is not empty.
-
-    Raises:
-        StreamError: It ends before it begins.
-    """
-    if schema.since is None or schema.until is None or schema.since < schema.until:
-        return
-    raise StreamError(
-        f"since={time_text(schema.since)} is not before until={time_text(schema.until)}",
-        expected="a range that begins before it ends: since is in it, until is not",
-    )
 
 
 def inside(times: npt.NDArray[np.int64], schema: Schema) -> npt.NDArray[np.bool_]:

@@ -10,6 +10,7 @@ import pytest
 import cepkit as ck
 from cepkit.columnar.results import sampled
 from cepkit.errors import LimitError, PatternError, StreamError, UnsupportedError
+from cepkit.plan.nodes import Plan
 from cepkit.stream.warnings import StreamWarning
 
 
@@ -113,7 +114,7 @@ def test_each_match_is_as_likely_in_a_sample(pattern, by_walks, monkeypatch):
     stream = ck.events(log(250, 5), time="ts", type="type", unit="ms")
     if by_walks:
         monkeypatch.setattr(sampled, "_FEW", 0)
-        monkeypatch.setattr(sampled.choosing, "seconds_expected", lambda plan: None)
+        monkeypatch.setattr(Plan, "seconds", None)
     number = ck.detect(stream, pattern).count()
     assert number > 8
     drawn = Counter()
@@ -135,7 +136,7 @@ def test_sample_has_the_forms_of_matches(tmp_path, monkeypatch):
     assert "a random sample of 50" in repr(some)
     assert len(some.timeline(2)) == 6
     assert ck.detect(STREAM, THREE, sample=50, limit=7).count() == 7
-    monkeypatch.setattr(sampled.choosing, "seconds_expected", lambda plan: None)
+    monkeypatch.setattr(Plan, "seconds", None)
     with pytest.raises(UnsupportedError, match="the work of a sample"):
         ck.detect(STREAM, THREE, sample=50).explain()
 

@@ -26,6 +26,19 @@ def test_values_are_those_where_the_number_of_matches_changes():
     assert (frame["matches"].diff().dropna() < 0).all()
 
 
+def test_values_are_short_where_differences_of_decimals_are_not():
+    frame = pd.DataFrame({"t": range(4), "type": list("AABB"), "x": [0.1, 0.3, 0.4, 0.6]})
+    curve = ck.calibrate(ck.events(frame, time="t", type="type", unit="s"), PAIRS)
+    assert [row.values[0] for row in curve.rows] == [0.1, 0.3, 0.5]
+    for row in curve.rows:
+        assert (
+            row.matches
+            == ck.detect(
+                ck.events(frame, time="t", type="type", unit="s"), curve.bind(k=row.values[0])
+            ).count()
+        )
+
+
 def test_two_parameters_have_every_choice():
     text = "PATTERN SEQ(A a, B b) WHERE b.x - a.x > $k AND b.t - a.t <= $t WITHIN 9 seconds"
     curve = ck.calibrate(STREAM, text, k=[0, 3], t=[timedelta(seconds=1), timedelta(seconds=9)])

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
-from cepkit.columnar.slices import by_value
+from cepkit.columnar.slices import bands
 
 SIZE = 6_000
 GAPS = "abs(a.price - b.price) < 0.01"
@@ -55,7 +55,7 @@ def test_near_values_are_looked_up(
     events = stream()
     count, looked_at = work(text, events, order)
     with monkeypatch.context() as patch:
-        patch.setattr(by_value, "_MANY", SIZE)
+        patch.setattr(bands, "_MANY", SIZE)
         expected, all_candidates = work(text, events, order)
     assert count == expected > 0
     assert looked_at * 100 < all_candidates
@@ -66,7 +66,7 @@ def test_whole_numbers_are_near_exactly(monkeypatch: pytest.MonkeyPatch) -> None
     events = stream(whole=True)
     count, _ = work(text, events, ["a", "b"])
     with monkeypatch.context() as patch:
-        patch.setattr(by_value, "_MANY", SIZE)
+        patch.setattr(bands, "_MANY", SIZE)
         assert count == work(text, events, ["a", "b"])[0] > 0
 
 

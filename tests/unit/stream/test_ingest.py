@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cepkit.errors import LimitError, StreamError
 from cepkit.stream import MISSING_INTEGER, Dropped, Schema, event_columns
-from cepkit.stream.reading import texts as text_codes
+from cepkit.stream.reading import ingest
 from cepkit.stream.reading.ingest import attribute
 
 SCHEMA = Schema("ts", "kind", unit="us")
@@ -149,7 +149,7 @@ def test_a_type_that_has_no_text_is_refused():
 @given(st.lists(st.none() | st.text()))
 def test_codes_compare_as_texts(many, values):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_codes, "_MANY", many)
+        patch.setattr(ingest, "_MANY", many)
         check_codes(values)
 
 

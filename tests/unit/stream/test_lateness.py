@@ -9,6 +9,9 @@ import pytest
 
 from cepkit.errors import StreamError
 from cepkit.stream.lateness import Lateness, check_event_time, check_lateness
+from cepkit.stream.schema import Schema
+
+SCHEMA = Schema("ts", "type")
 
 
 @pytest.mark.parametrize(
@@ -23,21 +26,20 @@ from cepkit.stream.lateness import Lateness, check_event_time, check_lateness
     ],
 )
 def test_durations_are_read_in_whole_milliseconds(written, microseconds):
-    assert check_lateness(True, written, None) == Lateness(microseconds)
+    assert check_lateness(True, written, None, SCHEMA) == Lateness(microseconds)
 
 
 @pytest.mark.parametrize("written", ["soon", "10", "-1 s", "1 month", "5000 days", "1e3 s"])
 def test_lateness_refuses_texts_that_are_no_duration(written):
     with pytest.raises(StreamError, match="lateness="):
-        check_lateness(True, written, None)
+        check_lateness(True, written, None, SCHEMA)
 
 
 def test_lateness_and_ahead_are_refused_for_static_frames():
-    assert check_lateness(True, "1 s", "1 day") == Lateness(1_000_000, 86_400_000_000)
-    assert check_lateness(False, None, None) is None
+    assert check_lateness(True, "1 s", "1 day", SCHEMA) == Lateness(1_000_000, 86_400_000_000)
     for lateness, ahead in (("1 s", None), (None, "1 s")):
         with pytest.raises(StreamError, match="events that are not a streaming"):
-            check_lateness(False, lateness, ahead)
+            check_lateness(False, lateness, ahead, SCHEMA)
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.string(), pa.timestamp("us"), pa.date32()])

@@ -104,6 +104,7 @@ def test_completion_offers_words_that_the_grammar_allows_next(text, first):
     "text",
     [
         "PATTERN SEQ(MSFT",
+        "PATTERN MSFT a WITHIN 1 minute",
         "PATTERN MSFT a -- W",
         "PATTERN MSFT a WHERE a.x = 'W",
         "PATTERN )) W",

@@ -48,7 +48,8 @@ def test_asking_takes_two_events_at_most_and_the_same_again_takes_it_away():
 
 @pytest.mark.parametrize(
     ("types", "variables"),
-    [("A", ("a",)), ("B", ("b",)), ("AB", ("a", "b")), ("BA", ("b", "a")), ("BB", ("b", "n")),
+    [("", ()), ("ABC", ("a", "b", "c")), ("ACB", ("a", "c", "b")),
+     ("A", ("a",)), ("B", ("b",)), ("AB", ("a", "b")), ("BA", ("b", "a")), ("BB", ("b", "n")),
      ("X", ()), ("AX", ()), ("AA", ())],
 )  # fmt: skip
 def test_events_stand_for_variables_of_their_type(types, variables):
@@ -168,14 +169,15 @@ def test_wrong_stream_or_pattern_is_shown_and_does_not_raise():
     assert ck.studio(STREAM, "PATTERN (((").error is None
 
 
-def test_why_not_without_any_near_miss_asks_for_no_event_of_the_time_line():
+def test_events_are_drawn_where_there_is_neither_a_match_nor_a_near_miss():
     frame = pd.DataFrame({"ts": [0, 50], "type": ["A", "B"]})
     stream = ck.events(frame, time="ts", type="type", unit="s")
     studio = ck.studio(stream, "PATTERN SEQ(A a, B b, A c) WITHIN 1 second")
-    told(studio, do="tab", value="why not")
-    assert studio.wait(30)
-    assert "Nothing comes near a match" in studio.html
-    assert "time line, or two" not in studio.html
+    assert "The first events, from" in studio.html
+    assert studio.html.count('class="dot" data-do="ask"') == 2
+    assert studio.html.count('role="button" tabindex="0"') == 1
+    told(studio, "editor", do="ask", value="0")
+    assert [event.variable for event in studio.panel("why not").value.events] == ["a"]
 
 
 def test_stop_ends_the_running_work_and_says_so(monkeypatch):
@@ -197,6 +199,20 @@ def test_panels_have_the_width_of_the_page():
     assert studio.panel("editor").width == studio.panel("matches").width == 1200
 
 
+def test_near_miss_that_is_clicked_is_asked_about_as_a_whole():
+    studio = opened("PATTERN SEQ(A a, B b, C c) WHERE a.x > c.x WITHIN 9 seconds")
+    assert studio.panel("editor").trial.count == 0
+    assert 'data-do="miss" data-value="1"' in studio.html
+    miss = studio.panel("editor").trial.misses[1]
+    told(studio, "editor", do="miss", value="1")
+    assert (studio.state.tab, len(studio.state.asked)) == ("why not", 3)
+    answer = studio.panel("why not").value
+    assert {e.variable: e.event for e in answer.events} == {
+        e.variable: e.event for e in miss.events
+    }
+    assert not answer.found
+
+
 OPEN = "PATTERN SEQ(A a, B b) WHERE b.x - a.x > $k WITHIN 20 seconds"
 
 
@@ -216,6 +232,62 @@ def test_value_of_the_curve_is_used_in_the_editor_and_for_all_tabs():
     studio.calibrate(k=[1, 7])
     assert studio.wait()
     assert [row.values for row in studio.panel("curve").value.rows] == [(1,), (7,)]
+
+
+def test_curve_counts_a_sample_and_says_so_until_the_whole_stream_is_asked_for():
+    studio = ck.studio(STREAM, OPEN, events=20)
+    told(studio, do="tab", value="curve")
+    sampled = studio.panel("curve").value.rows
+    assert "Counted in the first 20 events, a sample." in studio.html
+    told(studio, do="whole", value="")
+    assert "Counted in the whole stream." in studio.html
+    assert 'data-do="whole"' not in studio.html
+    every = {row.values: row.matches for row in studio.panel("curve").value.rows}
+    assert max(every.values()) > max(row.matches for row in sampled)
+    assert studio.panel("curve").value.rows == ck.calibrate(STREAM, OPEN).rows
+
+
+def test_page_says_which_value_is_in_force_and_where_to_choose_one():
+    studio = opened(OPEN)
+    assert "Hint: choose one in the tab: curve" in studio.html
+    assert "query.bind" not in studio.html
+    assert "Columns: ts, type, x. " in studio.html
+    studio.bind(k=0.25)
+    assert studio.wait()
+    assert "With <b>$k = 0.25</b>" in studio.html
+    studio.write(PAIRS)
+    assert studio.wait()
+    assert "With <b>" not in studio.html
+
+
+def test_matches_of_an_earlier_text_are_stale_while_the_text_cannot_be_tried():
+    studio = opened()
+    assert 'class="stale"' not in studio.html
+    studio.write(OPEN)
+    assert studio.wait()
+    assert '<div class="stale"><p aria-live="polite"><b>' in studio.html
+
+
+def test_link_holds_the_filter_of_the_browser_and_the_sliders_of_the_explorer():
+    studio = opened()
+    told(studio, "matches", set="filter", value="a.x > 9")
+    told(studio, do="tab", value="plan")
+    studio.panel("plan").move("window", 2.0)
+    assert studio.wait()
+    assert (studio.state.filter, dict(studio.state.moved)) == ("a.x > 9", {"window": 2.0})
+    again = opened(studio.fragment)
+    assert again.panel("plan").outlook.state.value("window") == 2.0
+    told(again, do="tab", value="matches")
+    assert again.panel("matches").state.condition == "a.x > 9"
+    assert again.state.filter == "a.x > 9"
+    # An open studio follows a link, too; what does not fit another pattern is left out.
+    other = opened()
+    told(other, do="tab", value="plan")
+    told(other, set="link", value=studio.fragment)
+    assert other.panel("plan").outlook.state.value("window") == 2.0
+    other.write("PATTERN SEQ(B b, C c) WITHIN 4 seconds")
+    told(other, do="tab", value="matches")
+    assert (other.panel("matches").state.condition, other.state.filter) == ("", "")
 
 
 def test_curve_of_a_pattern_without_parameters_says_what_it_takes():

@@ -25,6 +25,7 @@ class Bar:
         text: Its description.
         chosen: Whether it is the match above.
         absent: Whether it marks a match that is *missing*.
+        action: The action of choosing it; None for none.
     """
 
     number: int
@@ -33,6 +34,7 @@ class Bar:
     text: str
     chosen: bool = False
     absent: bool = False
+    action: str | None = "choose"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,20 +103,22 @@ def band_svg(band: Band, x: object, left: float, top: float, width: float) -> st
         y = top + 5 + _BAR * (bar.lane + 0.5)
         a, b = (max(left + 8, min(width - 4, x(at))) for at in (bar.marks[0][0], bar.marks[-1][0]))
         line = f'<path d="M{a:.1f},{y:.1f} H{b + 0.1:.1f}"/>'
-        if bar.absent:
-            parts.append(f'<g class="absent"><title>{html_text(bar.text)}</title>{line}</g>')
-            continue
         dots = "".join(
             f'<circle cx="{x(at):.1f}" cy="{y:.1f}" r="{4.5 if bar.chosen else 3.5}" '
             f'fill="{colour_of(number)}"/>'
             for at, number in bar.marks
             if left + 8 <= x(at) <= width
         )
+        does = ""
+        if bar.action is not None:
+            does = (
+                f' data-do="{bar.action}" data-value="{bar.number}" role="button" '
+                f'data-at="{bar.marks[0][0]:.6f}" aria-pressed="{str(bar.chosen).lower()}" '
+                f'tabindex="{0 if bar.chosen else -1}"'
+            )
+        kind = "near" if bar.absent else "match chosen" if bar.chosen else "match"
         parts.append(
-            f'<g class="match{" chosen" if bar.chosen else ""}" data-do="choose" '
-            f'data-value="{bar.number}" data-at="{bar.marks[0][0]:.6f}" role="button" '
-            f'aria-pressed="{str(bar.chosen).lower()}" tabindex="{0 if bar.chosen else -1}">'
-            f"<title>{html_text(bar.text)}</title>"
+            f'<g class="{kind}"{does}><title>{html_text(bar.text)}</title>'
             f'<path class="reach" d="M{a:.1f},{y:.1f} H{b + 0.1:.1f}"/>{line}{dots}</g>'
         )
     return "".join(parts)

@@ -30,6 +30,8 @@ _AROUND = 0.15
 _LEAST = 1_000_000
 """The least margin on both sides, in microseconds."""
 _MOST_EVENTS = 400
+_FIRST_EVENTS = 60
+"""How many events are shown where there is no match."""
 _MOST_LANES = 9
 
 
@@ -202,11 +204,12 @@ class Looker:
         return "\n".join(lines)
 
     def around(self, binding: Binding) -> Around:
-        """Return a match in time, among the events around it."""
+        """Return a match in time, among the events around it; of none, the first events."""
         columns = self._known.columns
         bound = {event: v for v, events in binding.items() for event in events}
         ordered = sorted(bound, key=lambda event: (columns.ts[event], event))
-        start, last = int(columns.ts[ordered[0]]), int(columns.ts[ordered[-1]])
+        shown = ordered or [0, min(len(columns.ts), _FIRST_EVENTS) - 1]
+        start, last = int(columns.ts[shown[0]]), int(columns.ts[shown[-1]])
         more = margin_of(last - start)
         low = int(np.searchsorted(columns.ts, start - more, side="left"))
         high = int(np.searchsorted(columns.ts, last + more, side="right"))

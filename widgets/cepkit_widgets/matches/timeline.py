@@ -73,11 +73,12 @@ def timeline_svg(
     if joined and len(places) > 1:
         line = " L".join(f"{a:.1f},{b:.1f}" for a, b in places)
         parts.append(f'<path d="M{line}" stroke="var(--soft)" stroke-width="1.6"/>')
-    for seen in around.events:
+    for number, seen in enumerate(around.events):
         if seen.variable is None:
             text = html_text_of(seen, "takes no part")
+            first = not own and not number
             parts.append(
-                f'<g class="dot"{_chosen_by(action, seen, first=False)}><title>{text}</title>'
+                f'<g class="dot"{_chosen_by(action, seen, first=first)}><title>{text}</title>'
                 f'<circle cx="{x(seen.at):.1f}" cy="{y(seen.lane):.1f}" r="{_DOT}"/></g>'
             )
     names_of = dict(zip(variables, letters(variables), strict=True))
@@ -92,10 +93,12 @@ def timeline_svg(
             f'font-weight="600" fill="{ink(colour)}">{html_text(names_of[seen.variable])}</text>'
             "</g>"
         )
-    summary = (
-        f"match from {around.start}: {len(own)} events, "
-        f"{len(around.events) - len(own)} around that take no part"
-    )
+    summary = f"the first {len(around.events)} events, from {around.start}"
+    if own:
+        summary = (
+            f"match from {around.start}: {len(own)} events, "
+            f"{len(around.events) - len(own)} around that take no part"
+        )
     return (
         f'<svg role="group" aria-label="{html_text(summary)}" data-rove '
         f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" '

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +21,7 @@ from cepkit.pattern.query import Query
 from cepkit.pattern.words import in_words
 from cepkit.plan.checks import as_plan
 from cepkit.printing import html_text
-from cepkit.tables import count_text
+from cepkit.tables import count_text, number
 from cepkit_widgets.kit.parts import (
     ERROR_PLACE,
     Suggestions,
@@ -43,6 +46,7 @@ _PADDING = 20
 _MOST_BRANCHES = 6
 """The most branches to draw, a picture each."""
 _LANES = 6
+_MOST_COLUMNS = 12
 _HINT = "pattern-hint"
 
 
@@ -61,6 +65,8 @@ class EditorOutlook:
         chosen: The number of the current match.
         running: The last run over the whole stream.
         code: The cell that finds the matches.
+        columns: The names of the stream's columns.
+        values: The values of parameters that are in force.
         alone: Whether it is no panel of another app, which shows the automaton and the code.
     """
 
@@ -74,6 +80,8 @@ class EditorOutlook:
     chosen: int
     running: Running | None
     code: str
+    columns: tuple[str, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
     alone: bool = True
 
 
@@ -108,10 +116,19 @@ def _text(outlook: EditorOutlook) -> str:
         described_by=_HINT if reading.error else "",
         suggestions=outlook.suggestions,
     )
-    keys = '<p class="soft">Ctrl+Space: words that may stand here</p>'
+    names = ", ".join(outlook.columns[:_MOST_COLUMNS])
+    more = ", …" if len(outlook.columns) > _MOST_COLUMNS else ""
+    keys = f'<p class="soft">Columns: {html_text(names)}{more}. Ctrl+Space: suggestions</p>'
+    if reading.query is not None and reading.written is not None and reading.written.parameters:
+        force = ", ".join(f"${n} = {_value(outlook.values[n])}" for n in reading.written.parameters)
+        keys = f"<p>With <b>{html_text(force)}</b></p>{keys}"
     # The element always exists, so that a screen reader announces its changes.
     hint = f'<div id="{_HINT}" aria-live="polite">{_error(outlook)}</div>'
     return f"{area}{ERROR_PLACE}{hint}{keys}{_words(outlook)}"
+
+
+def _value(value: Any) -> str:
+    return number(value) if isinstance(value, int | float) else f"{value}"
 
 
 def _words(outlook: EditorOutlook) -> str:
@@ -131,12 +148,14 @@ def _error(outlook: EditorOutlook) -> str:
     error = reading.error
     if error is None:
         return ""
+    if not outlook.alone and reading.written is not None and reading.written.parameters:
+        # The page knows a way without Python.
+        said = f"{error.found}\nHint: choose one in the tab: curve"
+        return f'<div class="error">{html_text_lines(said)}</div>'
     place = f"Line {reading.span.line}, column {reading.span.column}: " if reading.span else ""
     lines = [f"{place}{error.found}"]
     lines += [f"Expected: {error.expected}"] if error.expected else []
     lines += [f"Hint: {error.hint}"] if error.hint else []
-    if not outlook.alone and reading.written is not None and reading.written.parameters:
-        lines.append("Or choose values in the tab: curve")
     return f'<div class="error">{html_text_lines(chr(10).join(lines))}</div>'
 
 
@@ -163,7 +182,8 @@ def _trial(outlook: EditorOutlook, room: float) -> str:
         return ""
     sample = f"the first {count_text(outlook.events, 'event')}"
     current = trial is not None and trial.query == outlook.good
-    stale = outlook.trying or not (current or outlook.refused)
+    wrong = outlook.reading.query is None
+    stale = wrong or outlook.trying or not (current or outlook.refused)
     state = " · trying …" if outlook.trying else ""
     if outlook.refused is not None:
         content = error_note(outlook.refused)
@@ -171,8 +191,10 @@ def _trial(outlook: EditorOutlook, room: float) -> str:
         content = ""
     else:
         content = _count(trial)
-        if trial.known is not None and (trial.size or trial.misses):
-            content += _lanes(trial, outlook, room)
+        # Without a match the studio shows events, to ask about.
+        events = outlook.events > 0 and not outlook.alone
+        if trial.known is not None and (trial.size or trial.misses or events):
+            content += _lanes(trial, outlook.chosen, room, alone=outlook.alone)
         if trial.why is not None:
             content += answer_html(trial.why)
     return (
@@ -191,16 +213,19 @@ def _count(trial: Trial) -> str:
     return f'<p aria-live="polite"><b>{said}</b></p>'
 
 
-def _lanes(trial: Trial, outlook: EditorOutlook, room: float) -> str:
-    """Return a match among its neighbours and near misses, or the nearest miss, on a time line."""
+# Typing changes the text at each key, and the picture only where the trial is another.
+@lru_cache(maxsize=2)
+def _lanes(trial: Trial, chosen: int, room: float, *, alone: bool) -> str:
+    """Return a match among its neighbours, the nearest miss, or events alone, on a time line."""
     known = trial.known
     assert known is not None
-    number = min(outlook.chosen, trial.size - 1)
+    number = min(chosen, trial.size - 1)
     looker = Looker(known)
-    binding = known.binding(number) if trial.size else _binding(trial.misses[0])
+    nearest = _binding(trial.misses[0]) if trial.misses else {}
+    binding = known.binding(number) if trial.size else nearest
     around = looker.around(binding)
     ts = known.columns.ts
-    start = min(int(ts[event]) for events in binding.values() for event in events)
+    start = min((int(ts[e]) for events in binding.values() for e in events), default=int(ts[0]))
     begin, end = start + around.begin * 1e6, start + around.end * 1e6
     gap = (around.end - around.begin) * 1e6 / 60
     every = {n: _span(ts, known.binding(n)) for n in range(trial.size)}
@@ -221,12 +246,14 @@ def _lanes(trial: Trial, outlook: EditorOutlook, room: float) -> str:
         if lane is not None
     ]
     bands = [Band("first matches", f"{len(order)} here, {len(bars)} drawn", tuple(bars))]
-    near = [(miss, _span(ts, _binding(miss))) for miss in trial.misses]
-    near = [(miss, span) for miss, span in near if span[1] >= begin and span[0] <= end]
+    every_miss = [(n, _binding(miss)) for n, miss in enumerate(trial.misses)]
+    near = [(n, bound, _span(ts, bound)) for n, bound in every_miss]
+    near = [(n, bound, span) for n, bound, span in near if span[1] >= begin and span[0] <= end]
+    asks = None if alone else "miss"
     missed = [
-        Bar(n, _marks(known, _binding(miss), start), lane, miss.detail, absent=True)
-        for n, ((miss, _), lane) in enumerate(
-            zip(near, lanes_of([span for _, span in near], gap, _LANES), strict=True)
+        Bar(n, _marks(known, bound, start), lane, trial.misses[n].detail, absent=True, action=asks)
+        for (n, bound, _), lane in zip(
+            near, lanes_of([span for *_, span in near], gap, _LANES), strict=True
         )
         if lane is not None
     ]
@@ -236,12 +263,16 @@ def _lanes(trial: Trial, outlook: EditorOutlook, room: float) -> str:
         letter if letter == name else f"{letter}: {name}"
         for letter, name in zip(letters(known.variables), known.variables, strict=True)
     )
-    action = None if outlook.alone else "ask"
+    action = None if alone else "ask"
     svg = timeline_svg(
         around, known.variables, room, action=action, bands=bands if trial.size else bands[1:]
     )
     absent = "; - - no event may be there" if around.absences else ""
-    heading = f"Match {number:,}" if trial.size else "The nearest miss"
+    heading = "The first events"
+    if trial.size:
+        heading = f"Match {number:,}"
+    elif trial.misses:
+        heading = "The nearest miss"
     buttons = (
         button("choose", "Previous", str(number - 1), label="previous match", disabled=not number)
         + button(
@@ -251,7 +282,13 @@ def _lanes(trial: Trial, outlook: EditorOutlook, room: float) -> str:
     )  # fmt: skip
     return (
         f'<div class="bar"><span>{heading}, from {html_text(around.start)}</span>'
-        + (buttons if trial.size else "")
+        + (
+            buttons
+            if trial.size
+            else button("miss", "Why not?", "0")
+            if trial.misses and asks
+            else ""
+        )
         + '</div><div class="scroll" role="region" aria-label="the first matches on a time line">'
         + f'{svg}</div><p class="soft">● {html_text(names)}; ○ takes no part{absent}</p>'
     )

@@ -126,6 +126,8 @@ class PatternEditor(App):
             self._chosen,
             self._running,
             self.as_code(),
+            tuple(self._vocabulary.columns),
+            self._values,
             self.owner is None,
         )
         return editor_html(outlook, self.width)

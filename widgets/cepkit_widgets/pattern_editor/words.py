@@ -28,6 +28,7 @@ from cepkit_widgets.kit.parts import Suggestion, Suggestions
 MOST = 40
 """The most words to suggest."""
 
+_OF_TIME = "a unit of time"
 _WORD = re.compile(r"[\w-]*\Z|\"[^\"\n]*\Z")
 _REST = re.compile(r"\w*")
 _COMMENT = re.compile(r"(--|#)[^\n]*\Z")
@@ -86,7 +87,10 @@ def completion(
     # Words with this prefix before words that contain it; otherwise the order of the kinds.
     found.sort(key=lambda word: not word.text.casefold().lstrip('"').startswith(folded))
     # Suggest nothing after a complete word, unless the user asks.
-    if not asked and text[begin:end] in [word.insert.strip() for word in found]:
+    whole = [word.insert.strip() for word in found]
+    # "minute" is a unit as well.
+    whole += [word.text.removesuffix("s") for word in found if word.detail == _OF_TIME]
+    if not asked and text[begin:end] in whole:
         return nothing
     return Suggestions(tuple(found[:MOST]), begin, end, caret, asked)
 
@@ -127,11 +131,11 @@ def _words(
     if "STRATEGY_NAME" in kinds:
         yield from (Suggestion(name, "a strategy", name) for name in map(str, Strategy))
     if "UNIT" in kinds:
-        yield from (Suggestion(f"{unit}s", "a unit of time", f"{unit}s") for unit in MICROSECONDS)
+        yield from (Suggestion(f"{unit}s", _OF_TIME, f"{unit}s") for unit in MICROSECONDS)
         yield Suggestion("EVENTS", "arrival numbers", "EVENTS")
     yield from _keywords(kinds, {str(token).upper() for token in tokens})
     if "DURATION_UNIT" in kinds:
-        yield from (Suggestion(f"{unit}s", "a unit of time", f"{unit}s") for unit in MICROSECONDS)
+        yield from (Suggestion(f"{unit}s", _OF_TIME, f"{unit}s") for unit in MICROSECONDS)
 
 
 def _clause(tokens: list[Any]) -> str:

@@ -7,6 +7,7 @@ import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 
@@ -31,6 +32,9 @@ _FRAGMENT = "#cepkit="
 _LARGEST = 400_000
 """The most bytes of a saved state: more than a pattern may have."""
 _NOTHING: Mapping[str, float | str] = MappingProxyType({})
+_UNMOVED: Mapping[str, float] = MappingProxyType({})
+MOST_ASKED = 5
+"""The most events that "why not" is about: those of a near miss."""
 _PLAYED = 300
 """How many events the player takes around a match."""
 _BEFORE = 60
@@ -47,9 +51,11 @@ class StudioState:
         tab: The open tab.
         events: How many events the sample has.
         match: The events of the chosen match: their places in the stream, ascending.
-        asked: The events that "why not" is about, at most two; none: why nothing matches.
+        asked: The events that "why not" is about, at most five; none: why nothing matches.
         planner: Whose plan runs; empty for the cheapest.
         values: The values of the pattern's parameters.
+        filter: The condition on the matches that the browser shows.
+        moved: The sliders of the plan explorer that were moved, by the names of their numbers.
     """
 
     pattern: str
@@ -59,6 +65,8 @@ class StudioState:
     asked: tuple[int, ...] = ()
     planner: str = ""
     values: Mapping[str, float | str] = field(default_factory=lambda: _NOTHING)
+    filter: str = ""
+    moved: Mapping[str, float] = field(default_factory=lambda: _UNMOVED)
 
     def at(self, tab: str) -> StudioState:
         """Return the state with another tab open.
@@ -85,7 +93,8 @@ class StudioState:
 
     def to_json(self) -> str:
         """Return the state as JSON."""
-        return json.dumps({"schema": SCHEMA, **asdict(replace(self, values=dict(self.values)))})
+        plain = replace(self, values=dict(self.values), moved=dict(self.moved))
+        return json.dumps({"schema": SCHEMA, **asdict(plain)})
 
     @property
     def fragment(self) -> str:
@@ -105,19 +114,20 @@ class StudioState:
             known = {each.name for each in fields(cls)}
             state = cls(**{name: saved[name] for name in known & {*saved}})
             numbers = [state.events, *state.match, *state.asked]
-            texts = [state.pattern, state.planner, *state.values]
+            texts = [state.pattern, state.planner, state.filter, *state.values, *state.moved]
             sound = (
                 saved["schema"] == SCHEMA
                 and all(type(n) is int and n >= 0 for n in numbers)
                 and state.events > 0
                 and all(isinstance(text, str) for text in texts)
                 and all(isinstance(value, int | float | str) for value in state.values.values())
+                and all(isinstance(value, int | float) for value in state.moved.values())
             )
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
             sound = False
         if not sound:
             raise ArgumentError("this is no saved studio", expected=f"what `save` writes, {SCHEMA}")
-        state = replace(state, match=tuple(state.match), asked=tuple(state.asked[-2:]))
+        state = replace(state, match=tuple(state.match), asked=tuple(state.asked[-MOST_ASKED:]))
         return state.at(state.tab)
 
     @classmethod
@@ -140,7 +150,7 @@ class StudioState:
 
 
 def named(query: Query, types: Sequence[str]) -> tuple[str, ...]:
-    """Return for one or two events the variables that they stand for, as far as there are some.
+    """Return for a few events the variables that they stand for; none if there are none for all.
 
     Args:
         query: The pattern.
@@ -150,12 +160,9 @@ def named(query: Query, types: Sequence[str]) -> tuple[str, ...]:
     # Events of a match come first, those under NOT last.
     events = sorted(events_of(query.written), key=lambda event: event.variable not in bound)
     fitting = [[e.variable for e in events if e.may_have(kind)] for kind in types]
-    if len(fitting) == 1:
-        return tuple(fitting[0][:1])
-    pairs = [(one, other) for one in fitting[0] for other in fitting[1] if one != other]
-    order = [event.variable for event in events]
-    forward = [pair for pair in pairs if order.index(pair[0]) < order.index(pair[1])]
-    return next(iter(forward or pairs), ())
+    order = {event.variable: place for place, event in enumerate(events)}
+    choices = [one for one in product(*fitting) if len({*one}) == len(one)]
+    return min(choices, key=lambda one: [*one] != sorted(one, key=order.__getitem__), default=())
 
 
 def part_of(match: tuple[int, ...], size: int, before: tuple[int, int] | None) -> tuple[int, int]:

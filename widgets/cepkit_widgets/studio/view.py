@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -11,8 +10,7 @@ from typing import Any
 
 import ipywidgets
 
-import cepkit as ck
-from cepkit.errors import ArgumentError, CepkitError, LimitError
+from cepkit.errors import ArgumentError, LimitError
 from cepkit.files import HTML, JSON, write_text
 from cepkit.pattern.builder import Pattern, as_query
 from cepkit.pattern.query import Query
@@ -26,10 +24,10 @@ from cepkit_widgets.pattern_editor.trial import Trial
 from cepkit_widgets.pattern_editor.view import PatternEditor
 from cepkit_widgets.plan_explorer.view import PlanExplorer
 from cepkit_widgets.studio.learning import Learner
-from cepkit_widgets.studio.making import Played, Shown, curve, hand_over, played, reason
+from cepkit_widgets.studio.making import Played, Shown, follow, maker, missed
 from cepkit_widgets.studio.page import studio_html
 from cepkit_widgets.studio.sharing import shared_page
-from cepkit_widgets.studio.state import DOING, StudioState, part_of
+from cepkit_widgets.studio.state import DOING, MOST_ASKED, StudioState, part_of
 
 _FIRST_PATIENCE = 12.0
 """The most seconds until the page is shown; what takes longer comes later."""
@@ -64,6 +62,7 @@ class Studio(App):
         self._trial: Trial | None = None
         self._lost: tuple[int, ...] = ()
         self._grids: dict[str, Any] = {}
+        self._whole = False
         self._below = ipywidgets.VBox()
         super().__init__()
         self._box = ipywidgets.VBox([self, self._below])
@@ -158,11 +157,11 @@ class Studio(App):
         """Ask why events are no match; without any why nothing matches.
 
         Args:
-            *events: One or two, by their places in the order of time, from 0.
+            *events: Up to five, by their places in the order of time, from 0.
         """
         with self.moving:
             self._there()
-            self._to(replace(self.state, asked=events[-2:]).at("why not"))
+            self._to(replace(self.state, asked=events[-MOST_ASKED:]).at("why not"))
 
     def bind(self, **values: Any) -> None:
         """Give the parameters of the pattern (`$k`) values."""
@@ -181,6 +180,8 @@ class Studio(App):
             editor, state = self._there(), StudioState.of(source, self.state.events)
             editor.bind(**state.values)
             editor.write(state.pattern)
+            for tab in filter(self._is_current, ("matches", "plan")):
+                follow(self._made[tab][1], state)
             self._to(replace(state, pattern=editor.text, events=self.state.events))
 
     def calibrate(self, **grids: Any) -> None:
@@ -265,6 +266,11 @@ class Studio(App):
                     names = made.value.query.parameters
                     values = made.value.rows[int(value)].values
                     self.bind(**dict(zip(names, values, strict=True)))
+            case "miss":
+                self.ask(*missed(self._there().trial, int(value)))
+            case "whole":
+                self._whole = True
+                self._to(self.state)
             case "link":
                 self.restore(str(value))
             case "stop":
@@ -296,10 +302,13 @@ class Studio(App):
                 state = state.written(panel.text)
                 if panel.chosen:
                     state = replace(state, match=panel.chosen)
-            case MatchBrowser() if panel.chosen:
-                state = replace(state, match=panel.chosen)
-            case PlanExplorer() if panel.outlook is not None and panel.outlook.chosen:
-                if panel.outlook.chosen != state.planner:
+            case MatchBrowser():
+                shown = panel.state.condition if self._is_current("matches") else state.filter
+                state = replace(state, match=panel.chosen or state.match, filter=shown)
+            case PlanExplorer() if panel.outlook is not None:
+                if self._is_current("plan"):
+                    state = replace(state, moved=panel.outlook.state.moved)
+                if panel.outlook.chosen and panel.outlook.chosen != state.planner:
                     state = replace(state, planner=panel.outlook.chosen)
                     panel.act("run", None)
         self._to(state)
@@ -334,33 +343,15 @@ class Studio(App):
 
     def _maker(self, tab: str) -> Callable[[], Any]:
         """Return what makes the content of a tab; it takes long, and holds no lock."""
-        editor, stream, state = self._there(), self._stream, self.state
-        sample, query = editor.sample, editor.tried
-        if tab == "curve":
-            written, grids = editor.written, self._grids
-            assert written is not None
-            return lambda: curve(sample, written, grids)
+        editor, state = self._there(), self.state
         if tab == "learn":
-            return lambda: Learner.panel_of(self, stream, sample, self.write)
-        assert query is not None
-        match tab:
-            case "matches":
-                return lambda: MatchBrowser.panel_of(self, ck.detect(stream, query))
-            case "plan":
-                return lambda: PlanExplorer.panel_of(
-                    self, query, ck.profile(stream, query), stream=stream
-                )
-            case "steps":
-                part = self._part = part_of(state.match, len(sample.columns(())), self._part)
-                plan = self._plan()
-                return lambda: played(sample, part, query, plan)
-            case "why not":
-                return lambda: reason(sample, query, state.asked)
-            case "hand over":
-                code = editor.as_code()
-                return lambda: hand_over(stream, query, code)
-            case _:
-                raise ArgumentError(f"there is no tab '{tab}'")
+            return lambda: Learner.panel_of(self, self._stream, editor.sample, self.write)
+        if tab == "steps":
+            self._part = part_of(state.match, len(editor.sample.columns(())), self._part)
+        return maker(
+            tab, self, editor, self._stream, state.asked,
+            part=self._part or (0, 0), plan=self._plan(), grids=self._grids, whole=self._all,
+        )  # fmt: skip
 
     def _arrived(self, task: tuple[str, Hashable], made: Any, error: BaseException | None) -> None:
         """Take over what was made."""
@@ -377,9 +368,9 @@ class Studio(App):
                     if lost and made.choose(lost):
                         self.state = replace(self.state, match=lost)
                     made.choose(self.state.match)
-                case PlanExplorer() if self.state.planner and made.outlook is not None:
-                    with suppress(CepkitError):
-                        made.outlook = made.outlook.choose(self.state.planner)
+                    follow(made, self.state)
+                case PlanExplorer():
+                    follow(made, self.state)
                 case Shown(value=Played(player=player)):
                     for old in self._below.children:
                         old.close()
@@ -390,11 +381,20 @@ class Studio(App):
             else:
                 self._to(self.state)
 
+    def _is_current(self, tab: str) -> bool:
+        """Whether what a tab shows is of the text and the settings of now."""
+        key, made = self._made.get(tab, (None, None))
+        return isinstance(made, App) and key == self._key(tab)
+
     def _plan(self) -> Plan | None:
         """Return the plan that the steps follow; None: rare events first."""
-        key, explorer = self._made.get("plan", (None, None))
-        mine = isinstance(explorer, PlanExplorer) and key == self._key("plan")
-        return explorer.plan if mine and self.state.planner else None
+        explorer = self._made["plan"][1] if self._is_current("plan") else None
+        return explorer.plan if self.state.planner and explorer is not None else None
+
+    @property
+    def _all(self) -> bool:
+        """Whether the curve counts in the whole stream: asked for, or no larger than the sample."""
+        return self._whole or len(self._there().sample.columns(())) < self.state.events
 
     def _there(self) -> PatternEditor:
         if self._editor is None:
@@ -417,7 +417,7 @@ class Studio(App):
             case "why not":
                 return query, self.state.asked
             case "curve":
-                return query, tuple(self._grids)
+                return query, tuple(self._grids), self._all
             case "hand over":
                 return query, editor.as_code()
             case _:

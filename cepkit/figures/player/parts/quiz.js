@@ -95,7 +95,7 @@ class Quiz {
     const answered = this.judged ?? this.questions.find((question) => !asked && question.step + 1 === p && this.answers.has(question));
     const focused = this.element.getRootNode().activeElement?.dataset?.key;
     this.element.replaceChildren(this.head(answered ?? open), ...(answered ? this.verdict(answered) : asked ? this.question(asked) : []),
-      ...(asked ? [] : [h("p", { class: "actions" }, open ? this.button("Next question", "next", () => this.next()) : this.button("Begin again", "next", () => this.restart()))]));
+      ...(asked ? [] : [h("p", { class: "actions" }, open ? this.button(this.answers.size ? "Next question" : "First question", "next", () => this.next()) : this.button("Begin again", "next", () => this.restart()))]));
     this.element.querySelector(`[data-key="${focused}"]`)?.focus({ preventScroll: true });
   }
 
@@ -138,7 +138,7 @@ class Quiz {
   /** An instance by its events and its state: numbers mean little. */
   instance(track, one) {
     const events = track.binding(one.id).flatMap(([, taken]) => taken);
-    const chips = events.flatMap((event, i) => [i ? "→" : null, h("span", { class: "chip", title: this.tape.told(event), style: `--hue:${this.tape.colour(event)}` }, this.tape.name[event])]);
+    const chips = events.flatMap((event, i) => [i ? " → " : null, h("span", { class: "chip", title: this.tape.told(event), style: `--hue:${this.tape.colour(event)}` }, this.tape.name[event])]);
     return [h("span", {}, ...(events.length ? chips : ["the beginning"])), " ", h("span", { class: "soft" }, track.nodeLabel(one.node))];
   }
 
