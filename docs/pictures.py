@@ -47,6 +47,10 @@ def pictures(folder: Path) -> Iterator[tuple[str, Path, tuple[int, int], int]]:
     ck.draw([eager, lazy]).save_html(page)
     yield "player", page, (1000, 800), len(_FEW)
 
+    page = folder / "quiz.html"
+    ck.draw(eager, quiz=4, start=4).save_html(page)
+    yield "quiz", page, (1000, 560), len(_FEW)
+
     stream = ck.events(ck.sample_stocks(20_000), time="ts", type="ticker")
     studio = ck.studio(stream, _STUDIO)
     studio.resize(1_180)

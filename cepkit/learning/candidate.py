@@ -25,7 +25,7 @@ class Narrowing:
     Attributes:
         attribute: What is compared.
         sign: The comparison.
-        left: The number of the event.
+        left: The number of the event; -1 for one under NOT.
         right: The number of the other event; -1 for a constant.
         constant: The constant: a number, or a code; 0 for another event.
         is_code: Whether codes are compared, for equality.
@@ -54,10 +54,10 @@ class Narrowing:
         right = self.right + by * (self.right >= place) if self.right >= 0 else -1
         return replace(self, left=self.left + by * (self.left >= place), right=right)
 
-    def text(self, training: Training) -> str:
-        """Return it as a pattern writes it."""
+    def text(self, training: Training, variable: str = "") -> str:
+        """Return it as a pattern writes it; of an event under NOT with its variable."""
         name = attribute_text(self.attribute)
-        left = f"{VARIABLES[self.left]}.{name}"
+        left = f"{variable or VARIABLES[self.left]}.{name}"
         if self.right >= 0:
             right = f"{VARIABLES[self.right]}.{name}"
         elif self.is_code:
@@ -70,15 +70,22 @@ class Narrowing:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """A type that may not be there.
+    """A type that may not be there, or its events that pass a filter.
 
     Attributes:
         type: The code of the type.
         place: Before which event: 0 is before the first, their number after the last.
+        filter: The filter, if there is one.
     """
 
     type: int
     place: int
+    filter: Narrowing | None = None
+
+    def events(self, training: Training) -> Integers:
+        """Return the places of the events that may not be there."""
+        events = training.events[self.type]
+        return events if self.filter is None else events[self.filter.holds(training, events, None)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +109,13 @@ class Candidate:
     @property
     def size(self) -> int:
         """The number of its parts, which each has a price."""
-        return len(self.types) + len(self.conditions) + len(self.absences)
+        filters = sum(each.filter is not None for each in self.absences)
+        return len(self.types) + len(self.conditions) + len(self.absences) + filters
 
     @property
     def shape(self) -> tuple[object, ...]:
         """What distinguishes proposals: all but the conditions and the window."""
-        return self.operator, self.types, self.absences
+        return self.operator, self.types, tuple((each.type, each.place) for each in self.absences)
 
     @property
     def ends_late(self) -> bool:
@@ -162,8 +170,14 @@ class Candidate:
             parts = "".join(absent[at] + f"{item}, " for at, item in enumerate(items))
             structure = f"SEQ({(parts + absent[-1]).removesuffix(', ')})"
         lines = [f"PATTERN {structure}"]
-        if self.conditions:
-            lines.append("WHERE " + " AND ".join(each.text(training) for each in self.conditions))
+        where = [each.text(training) for each in self.conditions]
+        where += [
+            each.filter.text(training, f"n{number}")
+            for number, each in enumerate(self.absences)
+            if each.filter is not None
+        ]
+        if where:
+            lines.append("WHERE " + " AND ".join(where))
         if len(items) > 1 or self.absences:
             lines.append(f"WITHIN {duration_text(self.window)}")
         if training.by is not None:

@@ -9,20 +9,23 @@ the best of all that were tried would hardly do so by chance (a G test with a pr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
 
+from cepkit.calibration.labels import Integers
 from cepkit.learning.candidate import Absence, Candidate, Narrowing
-from cepkit.learning.rows import Rows, Score, absent, rows_of
+from cepkit.learning.rows import Rows, Score, absent, between, rows_of
 from cepkit.learning.training import Floats, Training, Truths
 
 _CATEGORIES = 6
 """The most constants of an attribute that are tried: those most frequent before incidents."""
 _SIGNS: tuple[Literal["<"], Literal[">"]] = ("<", ">")
+_LOOSE = 0.5
+"""How much worse a looser bound may be, in standard errors of the best F1."""
 _SURE = 2.0
 """The least G of a narrowing, before the price of the tries."""
 
@@ -49,16 +52,24 @@ def narrower(training: Training, candidate: Candidate, rows: Rows, price: float)
 
 
 def without_events(
-    training: Training, candidate: Candidate, rows: Rows, price: float, most: int
+    training: Training, candidate: Candidate, price: float, most: int, *, filtered: bool = False
 ) -> list[Step]:
-    """Return the narrowings of a candidate by an absence that count, best first."""
+    """Return the narrowings of a candidate by an absence that count, best first.
+
+    Args:
+        training: The events to learn from.
+        candidate: The candidate.
+        price: The F1 that a part should be worth.
+        most: How many possible matches there may be.
+        filtered: Whether absent events have a filter, or none does.
+    """
     if len(candidate.absences) > 1:
         return []
     end = len(candidate.types)
-    at_end = rows_of(training, candidate, most, late=True)
+    rows = rows_of(training, candidate, most)
     steps = []
     for place in (*range(end), end) if candidate.operator == "SEQ" else (0,):
-        own = at_end if place == end else rows
+        own = rows_of(training, candidate, most, late=True) if place == end else rows
         if not len(own.begins) or any(each.place in (place, end) for each in candidate.absences):
             continue
         times = np.stack([training.clock[each] for each in own.events])
@@ -66,10 +77,45 @@ def without_events(
         for code in range(len(training.type_names)):
             if not len(training.events[code]) or code in candidate.types:
                 continue
-            wider = replace(candidate, absences=(*candidate.absences, Absence(code, place)))
-            after = own.score(absent(training, candidate, code, place, times))
-            steps.append(Step(wider, after, evidence(own.apart, before, after)))
-    return _best(steps, rows, price)
+            absence = Absence(code, place)
+            filters: Iterable[Narrowing | None] = (None,)
+            if filtered:
+                filters = _filters(training, candidate, own, absence, times)
+            for each in filters:
+                tried = replace(absence, filter=each)
+                wider = replace(candidate, absences=(*candidate.absences, tried))
+                after = own.score(absent(training, candidate, tried, times))
+                steps.append(Step(wider, after, evidence(own.apart, before, after)))
+    return _best(steps, rows, (1 + filtered) * price)
+
+
+def _filters(
+    training: Training, candidate: Candidate, rows: Rows, absence: Absence, times: Integers
+) -> Iterator[Narrowing]:
+    """Yield filters of an absence: bounds that a curve suggests, and frequent categories."""
+    events = training.events[absence.type]
+    low, high = between(training, candidate, events, absence.place, times)
+    inside = high > low
+    if not inside.any():
+        return
+    ends = np.column_stack((low, high))[inside].ravel()
+    for name, values in training.numbers.items():
+        for sign in _SIGNS:
+            own = values[events] if sign == ">" else -values[events]
+            if np.isnan(own).all():
+                continue
+            own = np.append(np.where(np.isnan(own), -np.inf, own), -np.inf)
+            # Where there is none, or none with a value, any bound is kept.
+            least = own[own > -np.inf].min() - 1
+            greatest = np.full(len(low), least)
+            greatest[inside] = np.maximum(least, np.maximum.reduceat(own, ends)[::2])
+            bound = threshold(rows, -greatest)
+            if bound is not None:
+                yield Narrowing(name, sign, -1, constant=-bound if sign == ">" else bound)
+    for name in training.constants:
+        codes = training.codes[name][events]
+        for code in np.bincount(codes[codes >= 0]).argsort()[::-1][:_CATEGORIES].tolist():
+            yield Narrowing(name, "=", -1, constant=float(code), is_code=True)
 
 
 def _best(steps: list[Step], rows: Rows, price: float) -> list[Step]:
@@ -178,7 +224,10 @@ def threshold(rows: Rows, values: Floats) -> float | None:
     true = len(true_values) - np.searchsorted(true_values, bounds, "left")
     false = behind[np.searchsorted(false_values, bounds, "left")]
     precision, recall = true / (true + false), hits / rows.total
-    best = int(np.argmax(2 * precision * recall / (precision + recall)))
+    f1 = 2 * precision * recall / (precision + recall)
+    # The loosest of those that are hardly worse: the best one fits chance as well.
+    top = float(f1.max())
+    best = int(np.argmax(f1 >= top - _LOOSE * math.sqrt(top * (1 - top) / rows.total)))
     kept = bounds[best:]
     apart = (kept[-1] - kept[0]) / max(1, hits[best] - 1)
     lower = [bounds[best - 1]] if best else []

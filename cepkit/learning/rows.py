@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cepkit.calibration.labels import Integers
-from cepkit.learning.candidate import Candidate
+from cepkit.learning.candidate import Absence, Candidate
 from cepkit.learning.training import Floats, Training, Truths, ranges
 
 
@@ -99,7 +99,7 @@ def rows_of(training: Training, candidate: Candidate, most: int, *, late: bool =
             passing &= each.holds(training, events[each.left], events[each.right])
     alarms = starts + candidate.window if late else ends
     for absence in candidate.absences:
-        passing &= absent(training, candidate, absence.type, absence.place, times)
+        passing &= absent(training, candidate, absence, times)
     if late:
         passing &= training.counts(alarms)
     chosen = np.flatnonzero(passing)
@@ -124,20 +124,34 @@ def rows_of(training: Training, candidate: Candidate, most: int, *, late: bool =
     )
 
 
-def absent(
-    training: Training, candidate: Candidate, type_code: int, place: int, times: Integers
-) -> Truths:
-    """Return where no event of a type is in a place of matches with the times of their events."""
-    clock = training.clock[training.events[type_code]]
+def between(
+    training: Training, candidate: Candidate, events: Integers, place: int, times: Integers
+) -> tuple[Integers, Integers]:
+    """Return which of some events lie in a place of matches: from the first to before the last.
+
+    Args:
+        training: The events to learn from.
+        candidate: The candidate of the matches.
+        events: The places of events of a type.
+        place: As in `Absence`.
+        times: Those of the events of the matches.
+    """
+    clock = training.clock[events]
     first, last = times.min(axis=0), times.max(axis=0)
     if place == 0:
         low = np.searchsorted(clock, last - candidate.window, "left")
-        return np.asarray(low >= np.searchsorted(clock, first, "left"))
+        return low, np.searchsorted(clock, first, "left")
     if place == len(candidate.types):
         low = np.searchsorted(clock, last, "right")
-        return np.asarray(low >= np.searchsorted(clock, first + candidate.window, "right"))
+        return low, np.searchsorted(clock, first + candidate.window, "right")
     low = np.searchsorted(clock, times[place - 1], "right")
-    return np.asarray(low >= np.searchsorted(clock, times[place], "left"))
+    return low, np.searchsorted(clock, times[place], "left")
+
+
+def absent(training: Training, candidate: Candidate, absence: Absence, times: Integers) -> Truths:
+    """Return where no such event is in its place of matches with the times of their events."""
+    low, high = between(training, candidate, absence.events(training), absence.place, times)
+    return np.asarray(low >= high)
 
 
 class _Join:

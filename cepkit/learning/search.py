@@ -23,7 +23,7 @@ _MOST_TYPES = 14
 _PARENTS = 10
 _PLAIN_PARENTS = 4
 _NARROWED = 24
-_FINISHED = 12
+_FINISHED, _FILTERED = 12, 3
 _QUICK_ROWS, _ROWS = 10_000, 40_000
 _SPARED = 4.0
 _LEAST_RECALL = 0.2
@@ -163,7 +163,10 @@ class Pool:
             tell(0.8 + 0.2 * number / len(best))
             best_one = self._narrow(candidate, _ROWS)
             plain = replace(best_one, conditions=(), window=self.training.within)
-            for start in (best_one, self._with_absences(best_one), self._with_absences(plain)):
+            starts = [best_one, self._with_absences(best_one), self._with_absences(plain)]
+            if number < _FILTERED:
+                starts += [self._with_filtered(best_one), self._with_filtered(plain)]
+            for start in starts:
                 lean = self._lean(self._set_anew(start))
                 final[lean.shape] = self.best[lean.shape]
         self.best = final
@@ -183,11 +186,15 @@ class Pool:
 
     def _with_absences(self, candidate: Candidate) -> Candidate:
         while True:
-            rows = rows_of(self.training, candidate, _ROWS)
-            steps = without_events(self.training, candidate, rows, self.price, _ROWS)
+            steps = without_events(self.training, candidate, self.price, _ROWS)
             if not steps:
                 return candidate
             candidate = self._narrow(steps[0].candidate, _ROWS)
+
+    def _with_filtered(self, candidate: Candidate) -> Candidate:
+        """Return it with an absence of events that pass a filter."""
+        steps = without_events(self.training, candidate, self.price, _QUICK_ROWS, filtered=True)
+        return self._narrow(steps[0].candidate, _ROWS) if steps else candidate
 
     def _set_anew(self, candidate: Candidate) -> Candidate:
         """Return the best of other windows, and of each condition taken away and found anew."""

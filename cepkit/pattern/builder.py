@@ -27,15 +27,7 @@ from cepkit.pattern import nodes as n
 from cepkit.pattern.checks import check
 from cepkit.pattern.conditions import Aggregate, AllOf, Comparison, Expression
 from cepkit.pattern.kinds import lowered, resolved
-from cepkit.pattern.parsing.parser import (
-    parse,
-    parse_aggregates,
-    parse_condition,
-    parse_results,
-    parse_skip,
-    parse_thresholds,
-    parse_window,
-)
+from cepkit.pattern.parsing.parser import parse, parse_condition, parse_part, parse_window
 from cepkit.pattern.policies import CountWindow, StepBound, Strategy, TimeWindow, Window
 from cepkit.pattern.printer import to_text
 from cepkit.pattern.query import Query, ResultColumn
@@ -62,34 +54,10 @@ from cepkit.pattern.terms import (
 from cepkit.pattern.zones import known_zone
 
 __all__ = [
-    "Pattern",
-    "Term",
-    "Variable",
-    "and_",
-    "any_event",
-    "as_query",
-    "avg",
-    "count",
-    "event",
-    "first",
-    "first_of",
-    "fn",
-    "kind",
-    "kl",
-    "last",
-    "max_",
-    "min_",
-    "not_",
-    "opt",
-    "or_",
-    "prev",
-    "running",
-    "same_day",
-    "same_week",
-    "seq",
-    "sum_",
-    "var",
-]
+    "Pattern", "Term", "Variable", "and_", "any_event", "as_query", "avg", "count", "event",
+    "first", "first_of", "fn", "kind", "kl", "last", "max_", "min_", "not_", "opt", "or_", "prev",
+    "running", "same_day", "same_week", "seq", "sum_", "var",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -185,9 +153,9 @@ class Pattern:
         items: list[Aggregate] = []
         for item in aggregates:
             if isinstance(item, str):
-                items.extend(parse_aggregates(item))
-                continue
-            items.append(aggregate_of(item))
+                items += parse_part(item, "aggregates")
+            else:
+                items.append(aggregate_of(item))
         return Pattern(replace(self.parts, aggregates=tuple(items)))
 
     @typed
@@ -205,7 +173,7 @@ class Pattern:
         items: list[Comparison] = []
         for item in thresholds:
             if isinstance(item, str):
-                items.extend(parse_thresholds(item))
+                items += parse_part(item, "thresholds")
                 continue
             expression = expression_of(item)
             if not isinstance(expression, Comparison):
@@ -220,7 +188,7 @@ class Pattern:
         Args:
             skip: As after AFTER MATCH SKIP: ``"PAST LAST EVENT"``, ``"TO FIRST b"``.
         """
-        return Pattern(replace(self.parts, after_match=parse_skip(skip)))
+        return Pattern(replace(self.parts, after_match=parse_part(skip, "skip")))
 
     @typed
     def returns(self, *results: str, **named: Term | str) -> Pattern:
@@ -237,10 +205,12 @@ class Pattern:
             PATTERN SEQ(A a, B b)
             RETURN a.price AS paid, b.price - a.price AS gain
         """
-        columns = [column for text in results for column in parse_results(text)]
+        columns = [column for text in results for column in parse_part(text, "results")]
         for name, value in named.items():
-            term = parse_results(value)[0].value if isinstance(value, str) else expression_of(value)
-            columns.append(ResultColumn(name, term))
+            if isinstance(value, str):
+                columns.append(ResultColumn(name, parse_part(value, "results")[0].value))
+            else:
+                columns.append(ResultColumn(name, expression_of(value)))
         return Pattern(replace(self.parts, returned=tuple(columns)))
 
     def __str__(self) -> str:

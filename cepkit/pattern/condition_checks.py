@@ -145,7 +145,7 @@ def check_condition(condition: c.Expression, events: Events) -> None:
     for node in c.walk(condition):
         if not isinstance(node, _CONNECTIVES):
             for part in c.children(node):
-                if isinstance(part, _TRUTHS):
+                if isinstance(part, c.ConditionNode):
                     raise PatternError("a condition instead of a value", span=part.span)
         match node:
             case c.Attribute(variable) | c.Aggregate(variable=str(variable)):
@@ -168,7 +168,7 @@ def check_result(value: c.Expression, events: Events, clause: str = "RETURN") ->
     check_forms(value)
     mentioned: set[str] = set()
     for node in c.walk(value):
-        if isinstance(node, (*_TRUTHS, c.AllOf)):
+        if isinstance(node, c.ConditionNode):
             raise PatternError("a condition instead of a value", span=node.span)
         match node:
             case c.Attribute(variable) | c.Aggregate(variable=str(variable)):
@@ -329,7 +329,6 @@ def _check_call(node: c.Call, count: int) -> None:
 
 
 _CONNECTIVES = (c.AllOf, c.AnyOf, c.Complement)
-_TRUTHS = (c.Comparison, c.InList, c.Between, c.IsNull, *_CONNECTIVES)
 
 
 def _check_is_truth(condition: c.Expression) -> None:

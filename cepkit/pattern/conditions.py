@@ -18,9 +18,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal as OneOf
-from typing import TypeAlias, assert_never, cast
+from typing import TypeAlias, cast
 
 from cepkit.errors import Span
+from cepkit.pattern import trees
 from cepkit.stream.columns import TIME as TIME
 
 CLOCK = "\x01clock"
@@ -32,7 +33,7 @@ Constant: TypeAlias = int | float | str | bool | timedelta | datetime | None
 """Times are readings of a clock, without a zone."""
 
 
-class _Node:
+class _Node(trees.Node):
     """The base of all expressions; it caches two frequent answers."""
 
     __slots__ = ("_has_set_functions", "_variables")
@@ -61,8 +62,20 @@ class _Node:
         return cached
 
 
+class ValueNode(_Node):
+    """The base of values."""
+
+    __slots__ = ()
+
+
+class ConditionNode(_Node):
+    """The base of conditions: what is true, false or unknown."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Literal(_Node):
+class Literal(ValueNode):
     """A constant; None is SQL's NULL, a timedelta a duration.
 
     A time, and a text that is compared with one, may name its time zone; None is UTC.
@@ -91,7 +104,7 @@ class Parameter(Literal):
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute(_Node):
+class Attribute(ValueNode):
     """`variable.name`: an attribute of the event that the variable is bound to."""
 
     variable: str
@@ -100,7 +113,7 @@ class Attribute(_Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Negative(_Node):
+class Negative(ValueNode):
     """`-operand`."""
 
     operand: Expression
@@ -108,7 +121,7 @@ class Negative(_Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Arithmetic(_Node):
+class Arithmetic(ValueNode):
     """`left operator right` with one of + - * / %."""
 
     operator: ArithmeticOperator
@@ -118,7 +131,7 @@ class Arithmetic(_Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Call(_Node):
+class Call(ValueNode):
     """A function of its arguments: a built-in one or a registered one (functions.py).
 
     A function of the clock may name its time zone; None is UTC.
@@ -131,7 +144,7 @@ class Call(_Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate(_Node):
+class Aggregate(ValueNode):
     """A function of a set of events: `count(b)`, `avg(b.price)`; in AGG also of the matches.
 
     The function is a name from `aggregates.AGGREGATES`, or comes from `member_function` (the value
@@ -159,7 +172,7 @@ class ValueAggregate(Aggregate):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison(_Node):
+class Comparison(ConditionNode):
     """`left operator right` with one of < <= = != >= >."""
 
     operator: ComparisonOperator
@@ -169,7 +182,7 @@ class Comparison(_Node):
 
 
 @dataclass(frozen=True, slots=True)
-class InList(_Node):
+class InList(ConditionNode):
     """`operand IN (choices)`: equal to one of the choices."""
 
     operand: Expression
@@ -179,7 +192,7 @@ class InList(_Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Between(_Node):
+class Between(ConditionNode):
     """`operand BETWEEN low AND high`, both ends included."""
 
     operand: Expression
@@ -190,7 +203,7 @@ class Between(_Node):
 
 
 @dataclass(frozen=True, slots=True)
-class IsNull(_Node):
+class IsNull(ConditionNode):
     """`operand IS NULL`: true where the operand is missing (null or NaN), else false."""
 
     operand: Expression
@@ -199,7 +212,7 @@ class IsNull(_Node):
 
 
 @dataclass(frozen=True, slots=True)
-class AllOf(_Node):
+class AllOf(ConditionNode):
     """All of the conditions, joined by AND in a text."""
 
     items: tuple[Expression, ...]
@@ -207,7 +220,7 @@ class AllOf(_Node):
 
 
 @dataclass(frozen=True, slots=True)
-class AnyOf(_Node):
+class AnyOf(ConditionNode):
     """At least one of the conditions, joined by OR in a text."""
 
     items: tuple[Expression, ...]
@@ -215,7 +228,7 @@ class AnyOf(_Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Complement(_Node):
+class Complement(ConditionNode):
     """`NOT item`."""
 
     item: Expression
@@ -241,36 +254,12 @@ Expression: TypeAlias = (
 
 def children(expression: Expression) -> tuple[Expression, ...]:
     """Return the expressions directly below `expression`."""
-    match expression:
-        case ValueAggregate(argument=argument):
-            return (argument,)
-        case Literal() | Attribute() | Aggregate():
-            return ()
-        case Negative(operand) | IsNull(operand):
-            return (operand,)
-        case Complement(item):
-            return (item,)
-        case Arithmetic(_, left, right) | Comparison(_, left, right):
-            return (left, right)
-        case Call(_, arguments):
-            return arguments
-        case InList(operand, choices):
-            return (operand, *choices)
-        case Between(operand, low, high):
-            return (operand, low, high)
-        case AllOf(items) | AnyOf(items):
-            return items
-        case _:
-            assert_never(expression)
+    return trees.children(expression)
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
     """Yield `expression` and all expressions below it, in the order of the text."""
-    pending = [expression]
-    while pending:
-        node = pending.pop()
-        yield node
-        pending.extend(reversed(children(node)))
+    return trees.walk(expression)
 
 
 NUMBER = "\x01number"

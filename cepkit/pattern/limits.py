@@ -8,8 +8,9 @@ from typing import assert_never
 
 from cepkit.errors import PatternError
 from cepkit.pattern import nodes as n
-from cepkit.pattern.conditions import Expression, children
+from cepkit.pattern.conditions import Expression
 from cepkit.pattern.policies import CountWindow, TimeWindow, Window
+from cepkit.pattern.trees import children
 
 # About 4,000 conditions, which take a second to parse.
 MAX_CHARACTERS = 100_000
@@ -53,7 +54,7 @@ def refuse_too_deep(part: n.Structure | Expression | None) -> None:
     """
     level: list[n.Structure | Expression] = [] if part is None else [part]
     for _ in range(MAX_DEPTH):
-        level = list(chain.from_iterable(map(_below, level)))
+        level = list(chain.from_iterable(map(children, level)))
         if not level:
             return
     raise PatternError(
@@ -62,20 +63,6 @@ def refuse_too_deep(part: n.Structure | Expression | None) -> None:
         hint="a long sum or product counts one level for each of its operators",
         span=level[0].span,
     )
-
-
-def _below(node: n.Structure | Expression) -> tuple[n.Structure | Expression, ...]:
-    match node:
-        case n.Event():
-            return ()
-        case n.Seq(items) | n.And(items) | n.Or(items):
-            return items
-        case n.Kleene(item, until=n.Event() as until):
-            return (item, until)
-        case n.Not(item) | n.Kleene(item) | n.First(item) | n.Next(item) | n.Opt(item):
-            return (item,)
-        case _:
-            return children(node)
 
 
 def refuse_too_large(structure: n.Structure) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from cepkit.networks import graph_of
 from cepkit.pattern import nodes as n
 from cepkit.pattern.conditions import conjuncts, variables_of
 from cepkit.pattern.printer import bound_text, expression_text, structure_text
 from cepkit.pattern.query import Query
+from cepkit.pattern.trees import children
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -43,36 +44,17 @@ def query_graph(query: Query) -> nx.DiGraph[int]:
 
 def _add(graph: nx.DiGraph[int], structure: n.Structure) -> int:
     number = graph.number_of_nodes()
-    items: tuple[n.Structure, ...]
-    match structure:
-        case n.Event(variable, types):
-            graph.add_node(
-                number,
-                kind="event",
-                label=structure_text(structure),
-                variable=variable,
-                types=None if types is None else sorted(types),
-            )
-            return number
-        case n.Seq(items):
-            kind = "SEQ"
-        case n.And(items):
-            kind = "AND"
-        case n.Or(items):
-            kind = "OR"
-        case n.Not(item):
-            kind, items = "NOT", (item,)
-        case n.Kleene(item, until=until):
-            kind, items = "KL", (item,) if until is None else (item, until)
-        case n.First(item):
-            kind, items = "FIRST", (item,)
-        case n.Next(item):
-            kind, items = "NEXT", (item,)
-        case n.Opt(item):
-            kind, items = "OPT", (item,)
-        case _:
-            assert_never(structure)
+    if isinstance(structure, n.Event):
+        graph.add_node(
+            number,
+            kind="event",
+            label=structure_text(structure),
+            variable=structure.variable,
+            types=None if structure.types is None else sorted(structure.types),
+        )
+        return number
+    kind = "KL" if isinstance(structure, n.Kleene) else type(structure).__name__.upper()
     graph.add_node(number, kind=kind, label=kind)
-    for item in items:
+    for item in children(structure):
         graph.add_edge(number, _add(graph, item), kind="item")
     return number

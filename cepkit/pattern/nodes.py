@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, assert_never
+from typing import Literal, TypeAlias
 
 from cepkit.errors import Span
+from cepkit.pattern import trees
 from cepkit.pattern.conditions import Expression
+from cepkit.pattern.trees import Node, mapped
 from cepkit.printing import cut
 
 _TYPES = 30
@@ -96,7 +98,7 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Event(Node):
     """One event: a variable and its types.
 
     Attributes:
@@ -129,7 +131,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Seq:
+class Seq(Node):
     """All items, each strictly later than the one before it."""
 
     items: tuple[Structure, ...]
@@ -137,7 +139,7 @@ class Seq:
 
 
 @dataclass(frozen=True, slots=True)
-class And:
+class And(Node):
     """All items, in any order."""
 
     items: tuple[Structure, ...]
@@ -145,7 +147,7 @@ class And:
 
 
 @dataclass(frozen=True, slots=True)
-class Or:
+class Or(Node):
     """One of the items."""
 
     items: tuple[Structure, ...]
@@ -153,7 +155,7 @@ class Or:
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class Not(Node):
     """The absence of an event in this place, or of several events together.
 
     The item is a single event, NEXT before one, or SEQ and AND of single events.
@@ -164,7 +166,7 @@ class Not:
 
 
 @dataclass(frozen=True, slots=True)
-class Kleene:
+class Kleene(Node):
     """A set of `minimum` to `maximum` events (None: no upper bound), at least one.
 
     Around SEQ or AND it is a group that repeats; each repetition is wholly after the one before.
@@ -185,7 +187,7 @@ class Kleene:
 
 
 @dataclass(frozen=True, slots=True)
-class First:
+class First(Node):
     """The first event that fits after the events before it; for a set, its first member."""
 
     item: Structure
@@ -193,7 +195,7 @@ class First:
 
 
 @dataclass(frozen=True, slots=True)
-class Next:
+class Next(Node):
     """The event of the partition right after the one before it; for a set, its first member."""
 
     item: Structure
@@ -201,7 +203,7 @@ class Next:
 
 
 @dataclass(frozen=True, slots=True)
-class Opt:
+class Opt(Node):
     """An optional item: there are matches with and without it.
 
     Attributes:
@@ -252,21 +254,7 @@ def absence_of(node: Opt) -> Not | None:
 
 def walk(structure: Structure) -> Iterator[Structure]:
     """Yield `structure` and all nodes below it, in the order of the text."""
-    yield structure
-    match structure:
-        case Event():
-            return
-        case Seq(items) | And(items) | Or(items):
-            for item in items:
-                yield from walk(item)
-        case Not(item) | First(item) | Next(item) | Opt(item):
-            yield from walk(item)
-        case Kleene(item):
-            yield from walk(item)
-            if structure.until is not None:
-                yield from walk(structure.until)
-        case _:
-            assert_never(structure)
+    return trees.walk(structure)
 
 
 def events_of(structure: Structure) -> tuple[Event, ...]:
@@ -332,17 +320,9 @@ def with_names(structure: Structure, names: Mapping[str, str]) -> Structure:
 
 def with_events(structure: Structure, new: Callable[[Event], Event]) -> Structure:
     """Return a structure with each event node replaced by its `new`."""
-    match structure:
-        case Event():
-            return new(structure)
-        case Kleene(item, until=Event() as until):
-            return replace(structure, item=with_events(item, new), until=new(until))
-        case Not(item) | Kleene(item) | First(item) | Next(item) | Opt(item):
-            return replace(structure, item=with_events(item, new))
-        case Seq(items) | And(items) | Or(items):
-            return replace(structure, items=tuple(with_events(item, new) for item in items))
-        case _:
-            assert_never(structure)
+    if isinstance(structure, Event):
+        return new(structure)
+    return mapped(structure, lambda item: with_events(item, new))
 
 
 def runs_in(structure: Structure) -> tuple[Kleene, ...]:

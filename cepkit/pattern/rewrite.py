@@ -8,9 +8,9 @@ carries validity masks through a condition.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import assert_never
 
 from cepkit.pattern import conditions as c
+from cepkit.pattern.trees import mapped
 
 OPPOSITE: dict[c.ComparisonOperator, c.ComparisonOperator] = {
     "<": ">=",
@@ -85,38 +85,9 @@ def replaced(
     expression: c.Expression, new: Callable[[c.Attribute | c.Aggregate], c.Expression]
 ) -> c.Expression:
     """Return `expression` with each attribute and each set function replaced by its `new`."""
-    # Constructors, because dataclasses.replace would take most of the time.
-    match expression:
-        case c.Attribute() | c.Aggregate():
-            return new(expression)
-        case c.Literal():
-            return expression
-        case c.Comparison(operator, left, right, span):
-            return c.Comparison(operator, replaced(left, new), replaced(right, new), span)
-        case c.Arithmetic(operation, left, right, span):
-            return c.Arithmetic(operation, replaced(left, new), replaced(right, new), span)
-        case c.Negative(operand, span):
-            return c.Negative(replaced(operand, new), span)
-        case c.IsNull(operand, negated, span):
-            return c.IsNull(replaced(operand, new), negated, span)
-        case c.Complement(item, span):
-            return c.Complement(replaced(item, new), span)
-        case c.Call(function, arguments, span):
-            new_arguments = tuple(replaced(each, new) for each in arguments)
-            return c.Call(function, new_arguments, span, zone=expression.zone)
-        case c.InList(operand, choices, negated, span):
-            new_choices = tuple(replaced(each, new) for each in choices)
-            return c.InList(replaced(operand, new), new_choices, negated, span)
-        case c.Between(operand, low, high, negated, span):
-            return c.Between(
-                replaced(operand, new), replaced(low, new), replaced(high, new), negated, span
-            )
-        case c.AllOf(items, span):
-            return c.AllOf(tuple(replaced(item, new) for item in items), span)
-        case c.AnyOf(items, span):
-            return c.AnyOf(tuple(replaced(item, new) for item in items), span)
-        case _:
-            assert_never(expression)
+    if isinstance(expression, c.Attribute | c.Aggregate):
+        return new(expression)
+    return mapped(expression, lambda part: replaced(part, new))
 
 
 def renamed(expression: c.Expression, names: Mapping[str, str]) -> c.Expression:

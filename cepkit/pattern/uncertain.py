@@ -37,7 +37,6 @@ from cepkit.pattern.nodes import (
     Next,
     Not,
     Opt,
-    Or,
     Seq,
     Structure,
     absent_in,
@@ -48,6 +47,7 @@ from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.printer import expression_text, structure_text
 from cepkit.pattern.query import Query
+from cepkit.pattern.trees import mapped
 
 CERTAINTY = "certainty"
 """The column that says whether a match is certain."""
@@ -268,12 +268,6 @@ def _condition(one: Difference, margin: int) -> Expression:
 
 def _unordered(structure: Structure) -> Structure:
     """Return a structure with AND for SEQ."""
-    match structure:
-        case Seq(items) | And(items):
-            return And(tuple(map(_unordered, items)))
-        case Or(items):
-            return replace(structure, items=tuple(map(_unordered, items)))
-        case Opt(item):
-            return replace(structure, item=_unordered(item))
-        case _:
-            return structure
+    if isinstance(structure, Seq | And):
+        return And(tuple(map(_unordered, structure.items)))
+    return mapped(structure, _unordered)

@@ -90,7 +90,10 @@ def aggregate_in_slices(
     Returns:
         None if slices do not serve: the stream is short or the window long, or groups are added up.
     """
-    compiled = compile_query(without_aggregates(query), as_plan(None, without_aggregates(query)))
+    bare = without_aggregates(query)
+    if rows_of_slices(len(columns)) >= len(columns):
+        return None
+    compiled = compile_query(bare, as_plan(None, bare))
     cut = cut_of(compiled)
     if cut is None or cut.clock != "time" or cut.counting or (emit == "total" and query.group_by):
         return None

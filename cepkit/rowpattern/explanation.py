@@ -14,7 +14,7 @@ def explanation(prepared: Prepared) -> list[str]:
     bound = prepared.bound
     query = bound.query
     pattern = "" if query.span is None else place_text(query.span)
-    lines = [f"{pattern}: {count_text(len(prepared.program), 'step')}"]
+    lines = [f"{pattern}: {count_text(prepared.program.size, 'step')}"]
     for name in query.variables:
         ways = [
             *_conditions_text("for all rows at once", bound.filters[name]),

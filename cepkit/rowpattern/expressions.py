@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Literal as Word
-from typing import assert_never
 
 from cepkit.errors import Span
+from cepkit.pattern import trees
 
 Value = bool | int | float | str | datetime | date | timedelta | None
 End = Word["first", "last"]
@@ -16,7 +16,7 @@ Scope = Word["running", "final"]
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(trees.Node):
     """A constant."""
 
     value: Value
@@ -24,7 +24,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class Column(trees.Node):
     """A column of a variable's last row (`A.price`), or of the row itself (`price`)."""
 
     variable: str | None
@@ -33,7 +33,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class AllRows:
+class AllRows(trees.Node):
     """The rows of a variable, or all rows, in COUNT(A.*) and COUNT(*)."""
 
     variable: str | None
@@ -41,7 +41,7 @@ class AllRows:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(trees.Node):
     """An operator or a function of values, by its name in `operations.OPERATIONS`.
 
     Before binding also FIRST, LAST, PREV, NEXT, CLASSIFIER, MATCH_NUMBER and aggregates.
@@ -61,7 +61,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
+class Cast(trees.Node):
     """A value as another type."""
 
     value: Expression
@@ -70,7 +70,7 @@ class Cast:
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class Here(trees.Node):
     """A column of the row that a navigation or an aggregate reads."""
 
     name: str
@@ -78,14 +78,14 @@ class Here:
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class Label(trees.Node):
     """The variable of the row that a navigation reads: CLASSIFIER."""
 
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class RowValue:
+class RowValue(trees.Node):
     """A value of one row: the navigation to it, and the expression there.
 
     Attributes:
@@ -106,7 +106,7 @@ class RowValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
+class Fold(trees.Node):
     """An aggregate of rows of the match.
 
     Attributes:
@@ -123,7 +123,7 @@ class Fold:
 
 
 @dataclass(frozen=True, slots=True)
-class MatchNumber:
+class MatchNumber(trees.Node):
     """The number of the match in its partition, from 1."""
 
     span: Span | None = field(default=None, compare=False, repr=False)
@@ -133,26 +133,9 @@ Leaf = RowValue | Fold | MatchNumber
 Expression = Constant | Column | AllRows | Call | Cast | Here | Label | Leaf
 
 
-def children(expression: Expression) -> tuple[Expression, ...]:
-    """Return the direct children of an expression; none for a bound leaf."""
-    match expression:
-        case Call():
-            return expression.arguments
-        case Cast(value):
-            return (value,)
-        case Constant() | Column() | AllRows() | Here() | Label():
-            return ()
-        case RowValue() | Fold() | MatchNumber():
-            return ()
-        case _:
-            assert_never(expression)
-
-
 def walk(expression: Expression) -> Iterator[Expression]:
     """Yield an expression and all below it."""
-    yield expression
-    for child in children(expression):
-        yield from walk(child)
+    return trees.walk(expression)
 
 
 def leaves(expression: Expression) -> Iterator[Leaf]:

@@ -10,10 +10,28 @@ The loops write matches into arrays: the first row of each, its number, and the 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from cepkit.compiling import compiled
-from cepkit.rowpattern.program import ACCEPT, CHOICE, END, ROW, START
+from cepkit.rowpattern.program import ACCEPT, CHOICE, END, ROW, START, Instructions
+
+
+class Found(NamedTuple):
+    """The arrays that matches are written into.
+
+    Attributes:
+        steps: The instruction of each row of a match.
+        starts: Their first rows.
+        stops: The ends of their steps.
+        numbers: Their numbers.
+    """
+
+    steps: np.ndarray
+    starts: np.ndarray
+    stops: np.ndarray
+    numbers: np.ndarray
 
 
 @compiled
@@ -28,11 +46,10 @@ def reach(
 ) -> np.ndarray:
     """Return for each row of a partition, and its end, and each instruction: can the rest match?
 
+    It is called for each partition, and a tuple of arrays would take longer to pass.
+
     Args:
-        kinds: The kinds of the instructions (see `Program`).
-        first: Their next instructions.
-        second: The other next instruction of each choice.
-        variables: The variable of each row instruction.
+        kinds: Those of the instructions, and so on: see `Instructions`.
         fits: For each variable and each row of the table whether the row fits.
         begin: The first row of the partition.
         end: The row after its last.
@@ -56,24 +73,12 @@ def reach(
 
 
 @compiled
-def walk(
-    kinds: np.ndarray,
-    first: np.ndarray,
-    second: np.ndarray,
-    can: np.ndarray,
-    entry: int,
-    start: int,
-    steps: np.ndarray,
-    filled: int,
-) -> int:
+def walk(program: Instructions, can: np.ndarray, start: int, steps: np.ndarray, filled: int) -> int:
     """Write the steps of the preferred match that begins at a row.
 
     Args:
-        kinds: The kinds of the instructions (see `Program`).
-        first: Their next instructions.
-        second: The other next instruction of each choice.
+        program: The instructions.
         can: The result of `reach`; the entry must be able to match at `start`.
-        entry: The first instruction.
         start: The row, counted in the partition.
         steps: The target for the steps.
         filled: The number of steps there.
@@ -81,7 +86,8 @@ def walk(
     Returns:
         The new end of `steps`; -1 if there is not enough room.
     """
-    i, at = entry, start
+    kinds, first = program.kinds, program.first
+    i, at = program.entry, start
     while kinds[i] != ACCEPT:
         if kinds[i] == ROW:
             if filled == len(steps):
@@ -91,7 +97,7 @@ def walk(
             at += 1
             i = first[i]
         elif kinds[i] == CHOICE and not can[at, first[i]]:
-            i = second[i]
+            i = program.second[i]
         else:
             i = first[i]
     return filled
@@ -132,30 +138,19 @@ def next_start(
 
 @compiled
 def scan(
-    kinds: np.ndarray,
-    first: np.ndarray,
-    second: np.ndarray,
-    variables: np.ndarray,
-    entry: int,
+    program: Instructions,
     fits: np.ndarray,
     bounds: np.ndarray,
     skip: int,
     targets: np.ndarray,
     unmatched: bool,
     state: np.ndarray,
-    steps: np.ndarray,
-    starts: np.ndarray,
-    stops: np.ndarray,
-    numbers: np.ndarray,
+    to: Found,
 ) -> tuple[int, int]:
     """Write the matches of partitions until an array is full.
 
     Args:
-        kinds: The kinds of the instructions (see `Program`).
-        first: Their next instructions.
-        second: The other next instruction of each choice.
-        variables: The variable of each row instruction.
-        entry: The first instruction.
+        program: The instructions.
         fits: For each variable and each row of the table whether the row fits.
         bounds: The first row of each partition, and the end.
         skip: The kind of SKIP.
@@ -163,14 +158,13 @@ def scan(
         unmatched: Whether to write also rows that no match covers.
         state: The partition and the row to continue at, the number of matches so far in the
             partition, and the row after all of them; changed in place.
-        steps: The target for the steps of matches.
-        starts: The target for their first rows.
-        stops: The target for the ends of their steps.
-        numbers: The target for their numbers.
+        to: The arrays to write into.
 
     Returns:
         The number of matches written, and the last result of `next_start`.
     """
+    kinds, first, second, variables, _, entry = program
+    steps, starts, stops, numbers = to
     count = filled = 0
     while state[0] < len(bounds) - 1:
         begin, end = bounds[state[0]], bounds[state[0] + 1]
@@ -180,7 +174,7 @@ def scan(
                 return count, 0
             start, then = state[1], state[1] + 1
             if can[start, entry]:
-                stop = walk(kinds, first, second, can, entry, start, steps, filled)
+                stop = walk(program, can, start, steps, filled)
                 if stop < 0:
                     return count, 0
                 then = next_start(skip, targets, steps, filled, stop, start)

@@ -21,23 +21,9 @@ _HINTS = {
     "power": "write a product",
 }
 _OPERATORS = (
-    "eq",
-    "ne",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-    "add",
-    "subtract",
-    "multiply",
-    "divide",
-    "negate",
-    "like",
-    "and",
-    "or",
-    "not",
-    "case",
-)
+    "eq", "ne", "lt", "le", "gt", "ge", "add", "subtract", "multiply", "divide", "negate", "like",
+    "and", "or", "not", "case",
+)  # fmt: skip
 Place = Literal["DEFINE", "MEASURES", "SELECT", "ORDER BY"]
 
 

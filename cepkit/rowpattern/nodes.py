@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal, assert_never
+from typing import Literal
 
 from cepkit.errors import Span
+from cepkit.pattern import trees
 from cepkit.rowpattern.expressions import Column, Constant, Expression, Here
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(trees.Node):
     """One row."""
 
     name: str
@@ -19,7 +20,7 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
-class Concatenation:
+class Concatenation(trees.Node):
     """One part after the other; without parts, no row."""
 
     parts: tuple[RowPattern, ...]
@@ -27,7 +28,7 @@ class Concatenation:
 
 
 @dataclass(frozen=True, slots=True)
-class Alternation:
+class Alternation(trees.Node):
     """One of the parts; an earlier one is preferred."""
 
     parts: tuple[RowPattern, ...]
@@ -35,7 +36,7 @@ class Alternation:
 
 
 @dataclass(frozen=True, slots=True)
-class Permutation:
+class Permutation(trees.Node):
     """The parts in any order; orders are preferred lexicographically."""
 
     parts: tuple[RowPattern, ...]
@@ -43,7 +44,7 @@ class Permutation:
 
 
 @dataclass(frozen=True, slots=True)
-class Repetition:
+class Repetition(trees.Node):
     """A part `least` to `most` times (None: any number); greedy ones prefer more."""
 
     part: RowPattern
@@ -54,7 +55,7 @@ class Repetition:
 
 
 @dataclass(frozen=True, slots=True)
-class Exclusion:
+class Exclusion(trees.Node):
     """A part whose rows ALL ROWS PER MATCH leaves out."""
 
     part: RowPattern
@@ -62,7 +63,7 @@ class Exclusion:
 
 
 @dataclass(frozen=True, slots=True)
-class Anchor:
+class Anchor(trees.Node):
     """The start or the end of the partition."""
 
     at: Literal["start", "end"]
@@ -167,21 +168,6 @@ class RowQuery:
         return tuple(dict.fromkeys(names))
 
 
-def children(pattern: RowPattern) -> tuple[RowPattern, ...]:
-    """Return the direct children of a pattern."""
-    match pattern:
-        case Variable() | Anchor():
-            return ()
-        case Concatenation(parts) | Alternation(parts) | Permutation(parts):
-            return parts
-        case Repetition(part) | Exclusion(part):
-            return (part,)
-        case _:
-            assert_never(pattern)
-
-
 def walk(pattern: RowPattern) -> Iterator[RowPattern]:
     """Yield a pattern and all below it."""
-    yield pattern
-    for child in children(pattern):
-        yield from walk(child)
+    return trees.walk(pattern)

@@ -56,27 +56,14 @@ _TITLES = {
     "_NEXT_ROW": "NEXT ROW",
     "$END": "the end",
 }
-_SIGNS = frozenset(
-    (
-        "MINUS",
-        "SLASH",
-        "PERCENT",
-        "CONCAT",
-        "AT_MOST",
-        "UNEQUAL",
-        "AT_LEAST",
-        "EQUAL",
-        "LESS",
-        "MORE",
-        "SCOPE",
-        "QUOTED",
-        "_SEMICOLON",
-        "_FIRST_OF",
-        "_LAST_OF",
-        "TIMESTAMP",
-        "DATE",
-    )
-)
+_SIGNS = frozenset((
+    "MINUS", "SLASH", "PERCENT", "CONCAT", "AT_MOST", "UNEQUAL", "AT_LEAST", "EQUAL", "LESS",
+    "MORE", "SCOPE", "QUOTED", "_SEMICOLON", "_FIRST_OF", "_LAST_OF", "TIMESTAMP", "DATE",
+))  # fmt: skip
+_VALUES = frozenset((
+    "NUMBER", "STRING", "TRUE", "FALSE", "NULL", "_CASE", "_CAST", "_EXTRACT", "_INTERVAL", "NAME",
+    "PLUS", "STAR", "NOT", "_LPAR",
+))  # fmt: skip
 
 
 def parse_row_query(text: str) -> RowQuery:
@@ -204,26 +191,6 @@ def _expected(accepts: frozenset[str]) -> str | None:
         return None
     listed = words[:_MOST_EXPECTED]
     return ", ".join(listed) + (" ..." if len(words) > _MOST_EXPECTED else "")
-
-
-_VALUES = frozenset(
-    (
-        "NUMBER",
-        "STRING",
-        "TRUE",
-        "FALSE",
-        "NULL",
-        "_CASE",
-        "_CAST",
-        "_EXTRACT",
-        "_INTERVAL",
-        "NAME",
-        "PLUS",
-        "STAR",
-        "NOT",
-        "_LPAR",
-    )
-)
 
 
 def _title(terminal: str) -> str:

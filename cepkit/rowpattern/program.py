@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from itertools import permutations
 from math import factorial
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 import numpy as np
 
@@ -31,11 +31,11 @@ _MOST_INSTRUCTIONS = 20_000
 _MOST_PERMUTED = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Instructions:
+class Instructions(NamedTuple):
     """Instructions; a choice and an anchor only continue at earlier instructions.
 
     Attributes:
+        kinds: The kind of each.
         first: The next instruction.
         second: For a choice, the other next instruction.
         variables: For a row, the number of its variable.
@@ -50,7 +50,9 @@ class Instructions:
     hidden: np.ndarray
     entry: int
 
-    def __len__(self) -> int:
+    @property
+    def size(self) -> int:
+        """The number of instructions."""
         return len(self.kinds)
 
     def ahead(self) -> list[int]:

@@ -90,10 +90,10 @@ class PreferredSearch:
         query = self.bound.query
         lengths = np.diff(self.rows.bounds)
         longest = int(lengths.max()) if len(lengths) else 0
-        size = longest * len(self.program)
+        size = longest * self.program.size
         if size > _SMALL and size > free_memory() // 2:
             raise LimitError(
-                f"a partition of {longest:,} rows and a pattern of {len(self.program):,} steps",
+                f"a partition of {longest:,} rows and a pattern of {self.program.size:,} steps",
                 expected="a product of both that fits half of the free memory, in bytes",
                 hint="PARTITION BY a column, or repeat less in the pattern",
             )
@@ -118,22 +118,10 @@ class PreferredSearch:
         while state[0] < len(self.rows.bounds) - 1:
             steps = np.empty(max(_CHUNK, longest), np.int32)
             starts, stops, numbers = (np.empty(_CHUNK, np.int64) for _ in range(3))
+            skip, unmatched = _SKIPS[query.skip.to], query.output.unmatched
+            found = kernels.Found(steps, starts, stops, numbers)
             count, then = kernels.scan(
-                program.kinds,
-                program.first,
-                program.second,
-                program.variables,
-                program.entry,
-                fits,
-                self.rows.bounds,
-                _SKIPS[query.skip.to],
-                targets,
-                query.output.unmatched,
-                state,
-                steps,
-                starts,
-                stops,
-                numbers,
+                program, fits, self.rows.bounds, skip, targets, unmatched, state, found
             )
             if then < 0:
                 raise self._no_target(then, int(starts[count - 1]))
@@ -147,10 +135,7 @@ class PreferredSearch:
         program, query, bounds = self.program, self.bound.query, self.rows.bounds.tolist()
         mapping, ways, batch = Mapping(self.bound, self.rows), _Ways(program), _Batch()
         for begin, end in pairwise(bounds):
-            can = kernels.reach(
-                program.kinds, program.first, program.second, program.variables, fits, begin, end
-            )
-            ways.enter(can)
+            ways.enter(kernels.reach(*program[:4], fits, begin, end))
             number = covered = start = 0
             while start < end - begin:
                 mapping.restart(begin + start, number + 1)

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from cepkit.errors import Span, UnsupportedError
 from cepkit.pattern.names import attribute_text, column_text, string_text
+from cepkit.pattern.trees import mapped
 from cepkit.rowpattern.binding import BoundQuery
 from cepkit.rowpattern.expressions import (
     AllRows,
@@ -145,12 +146,8 @@ def _bound_here(value: Expression) -> Expression:
     match value:
         case Here(span=span):
             return RowValue(None, "last", 0, 0, value, span=span)
-        case Call(name, arguments, span=span):
-            return Call(name, tuple(map(_bound_here, arguments)), span=span)
-        case Cast(inner, kind, span):
-            return Cast(_bound_here(inner), kind, span)
         case _:
-            return value
+            return mapped(value, _bound_here)
 
 
 _LEVELS = {

@@ -57,7 +57,7 @@ def test_studio_is_a_page_behind_a_token_and_is_used_by_keyboard(address, page, 
     expect(tab).to_have_attribute("aria-selected", "true")
     expect(app.host.get_by_role("list", name="the pattern in words")).to_contain_text("no INTC")
     tab.focus()
-    for name in ("plan", "steps", "why not", "curve", "hand over"):
+    for name in ("plan", "steps", "why not", "curve", "learn", "hand over"):
         app.press("ArrowRight", "Enter")
         here = app.host.get_by_role("tab", name=name, exact=True)
         expect(here).to_have_attribute("aria-selected", "true")

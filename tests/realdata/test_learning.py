@@ -25,7 +25,7 @@ def test_congestion_is_announced_by_slow_readings_of_many_vehicles_at_any_segmen
     every, *single = traffic()
     assert every["incidents"] == 333
     assert every["precision"] > 10 * every["base rate"]
-    assert "a.share < " in every["first"]
+    assert "b.share < " in every["first"]
     assert "a.vehicle_count > " in every["first"]
     # Each alone has 39 incidents at most: whatever is proposed is better than the base rate.
     assert all(row["precision"] is None or row["precision"] > row["base rate"] for row in single)

@@ -172,26 +172,22 @@ class GeneratedJoin:
 
 def join_of(bands: int) -> JoinLoop:
     """Return the join of a number of bands."""
-    join: JoinLoop = load(_join(bands)).join
-    return join
+    return _loop("join", bands)
 
 
 def count_of(bands: int) -> CountLoop:
     """Return the count of the pairs of a join."""
-    count: CountLoop = load(_count(bands)).count
-    return count
+    return _loop("count", bands)
 
 
 def exists_of(bands: int) -> ExistsLoop:
     """Return the search for any candidate in a number of bands."""
-    exists: ExistsLoop = load(_exists(bands)).exists
-    return exists
+    return _loop("exists", bands)
 
 
 def first_of(bands: int) -> FirstLoop:
     """Return the search for the first candidate in a number of bands."""
-    first: FirstLoop = load(_first(bands)).first
-    return first
+    return _loop("first", bands)
 
 
 def generate(
@@ -241,142 +237,126 @@ def generate(
     writer = ConditionWriter(read, lambda about: variable in about and len(about) > 1, name)
     predicate = writer.all_of(conditions)
     shape = bands, len(bound), len(new), len(constants), predicate
-    loop = load(_count(*shape)).count if counts else load(_join(*shape)).join
+    loop = _loop("count" if counts else "join", *shape)
     return GeneratedJoin(loop, tuple(bound), (*new, *constants))
 
 
-def _join(bands: int, bound: int = 0, new: int = 0, constants: int = 0, predicate: str = "") -> str:
-    """Return the source of a join.
+_LOOPS = {
+    "join": """\
+@helper
+def join(low, high, first, parents, candidates{names}):
+    n = uintp(low.size)
+    room = uintp(parents.size)
+    m = uintp(0)
+    for p in range(uintp(first), n):
+        if high[p] <= low[p]:
+            continue
+        begin, end = uintp(low[p]), uintp(high[p])
+        if m + (end - begin) > room:
+            return int(p), int(m)
+        {of_partial}
+        for y in range(begin, end):
+            parents[m] = p
+            candidates[m] = y
+            {of_candidate}
+            m += uintp({test})
+    return int(n), int(m)
+""",
+    "count": """\
+@helper
+def count(low, high, first, most{names}):
+    n = uintp(low.size)
+    left = uintp(most)
+    m = uintp(0)
+    for p in range(uintp(first), n):
+        if high[p] <= low[p]:
+            continue
+        begin, end = uintp(low[p]), uintp(high[p])
+        if left == uintp(0):
+            return int(p), int(m)
+        left -= min(left, end - begin)
+        {of_partial}
+        for y in range(begin, end):
+            {of_candidate}
+            m += uintp({test})
+    return int(n), int(m)
+""",
+    "exists": """\
+@helper
+def exists(low, high, present{names}):
+    for p in range(uintp(low.size)):
+        present[p] = False
+        if high[p] <= low[p]:
+            continue
+        {of_partial}
+        for y in range(uintp(low[p]), uintp(high[p])):
+            {of_candidate}
+            if {test}:
+                present[p] = True
+                break
+""",
+    "first": """\
+@helper
+def first(low, high, times, until, found{names}):
+    for p in range(uintp(low.size)):
+        found[p] = -1
+        if high[p] <= low[p]:
+            continue
+        {of_partial}
+        for y in range(uintp(low[p]), uintp(high[p])):
+            if times[y] >= until[p]:
+                break
+            {of_candidate}
+            if {test}:
+                found[p] = y
+                break
+""",
+}
+"""The loops; `source` adds what they read of a partial match and of a candidate, and the test."""
+
+
+def _loop(name: str, *shape: Any) -> Callable[..., Any]:
+    """Return a compiled loop; the shape is that of `source`."""
+    loop: Callable[..., Any] = getattr(load(source(name, *shape)), name)
+    return loop
+
+
+def source(
+    name: str, bands: int, bound: int = 0, new: int = 0, constants: int = 0, predicate: str = ""
+) -> str:
+    """Return the source of a loop.
 
     Args:
+        name: One of `_LOOPS`.
+        bands: The number of bands.
         bound: The number of operands on bound variables.
+        new: The number of those on the new one.
+        constants: The number of constants.
+        predicate: The residual predicate; empty for none.
     """
-    names, fixed, moving, checks = _checks(bands, bound, new, constants, predicate)
-    return "\n".join(
-        (
-            "@helper",
-            f"def join({', '.join(('low', 'high', 'first', 'parents', 'candidates', *names))}):",
-            "    n = uintp(low.size)",
-            "    room = uintp(parents.size)",
-            "    m = uintp(0)",
-            "    for p in range(uintp(first), n):",
-            "        if high[p] <= low[p]:",
-            "            continue",
-            "        begin, end = uintp(low[p]), uintp(high[p])",
-            "        if m + (end - begin) > room:",
-            "            return int(p), int(m)",
-            *(f"        {line}" for line in fixed),
-            "        for y in range(begin, end):",
-            "            parents[m] = p",
-            "            candidates[m] = y",
-            *(f"            {line}" for line in moving),
-            f"            m += uintp({' & '.join(checks) or '1'})",
-            "    return int(n), int(m)",
-            "",
-        )
-    )
-
-
-def _count(
-    bands: int, bound: int = 0, new: int = 0, constants: int = 0, predicate: str = ""
-) -> str:
-    """Return the source of a count of pairs; as `_join`."""
-    names, fixed, moving, checks = _checks(bands, bound, new, constants, predicate)
-    return "\n".join(
-        (
-            "@helper",
-            f"def count({', '.join(('low', 'high', 'first', 'most', *names))}):",
-            "    n = uintp(low.size)",
-            "    left = uintp(most)",
-            "    m = uintp(0)",
-            "    for p in range(uintp(first), n):",
-            "        if high[p] <= low[p]:",
-            "            continue",
-            "        begin, end = uintp(low[p]), uintp(high[p])",
-            "        if left == uintp(0):",
-            "            return int(p), int(m)",
-            "        left -= min(left, end - begin)",
-            *(f"        {line}" for line in fixed),
-            "        for y in range(begin, end):",
-            *(f"            {line}" for line in moving),
-            f"            m += uintp({' & '.join(checks) or '1'})",
-            "    return int(n), int(m)",
-            "",
-        )
-    )
-
-
-def _checks(
-    bands: int, bound: int, new: int, constants: int, predicate: str
-) -> tuple[list[str], list[str], list[str], list[str]]:
-    """Return the arguments, reads and test of a join; as `_bands`."""
-    names, fixed, moving, checks = _bands(bands)
-    for i in range(bound):
-        names += [f"p{i}"]
-        fixed += [f"x{i} = p{i}[p]"]
-    for i in range(new):
-        names += [f"c{i}"]
-        moving += [f"y{i} = c{i}[y]"]
-    names += [f"k{i}" for i in range(constants)]
-    checks += [predicate] if predicate else []
-    return names, fixed, moving, checks
-
-
-def _exists(bands: int) -> str:
-    """Return the source of a search that stops at the first candidate."""
-    names, fixed, moving, checks = _bands(bands)
-    return "\n".join(
-        (
-            "@helper",
-            f"def exists({', '.join(('low', 'high', 'present', *names))}):",
-            "    for p in range(uintp(low.size)):",
-            "        present[p] = False",
-            "        if high[p] <= low[p]:",
-            "            continue",
-            *(f"        {line}" for line in fixed),
-            "        for y in range(uintp(low[p]), uintp(high[p])):",
-            *(f"            {line}" for line in moving),
-            f"            if {' & '.join(checks) or 'True'}:",
-            "                present[p] = True",
-            "                break",
-            "",
-        )
-    )
-
-
-def _first(bands: int) -> str:
-    """Return the source of a search for the first candidate."""
-    names, fixed, moving, checks = _bands(bands)
-    return "\n".join(
-        (
-            "@helper",
-            f"def first({', '.join(('low', 'high', 'times', 'until', 'found', *names))}):",
-            "    for p in range(uintp(low.size)):",
-            "        found[p] = -1",
-            "        if high[p] <= low[p]:",
-            "            continue",
-            *(f"        {line}" for line in fixed),
-            "        for y in range(uintp(low[p]), uintp(high[p])):",
-            "            if times[y] >= until[p]:",
-            "                break",
-            *(f"            {line}" for line in moving),
-            f"            if {' & '.join(checks) or 'True'}:",
-            "                found[p] = y",
-            "                break",
-            "",
-        )
-    )
-
-
-def _bands(bands: int) -> tuple[list[str], list[str], list[str], list[str]]:
-    """Return arguments, reads for a partial match and for a candidate, and the test."""
-    names, fixed, moving, checks = [], [], [], []
+    names, of_partial, of_candidate, checks = [], [], [], []
     for i in range(bands):
         names += [f"l{i}", f"u{i}", f"b{i}"]
-        fixed += [f"low{i} = l{i}[p]", f"high{i} = u{i}[p]"]
-        moving += [f"v{i} = b{i}[y]"]
+        of_partial += [f"low{i} = l{i}[p]", f"high{i} = u{i}[p]"]
+        of_candidate += [f"v{i} = b{i}[y]"]
         checks += [f"(v{i} >= low{i})", f"(v{i} <= high{i})"]
-    return names, fixed, moving, checks
+    for i in range(bound):
+        names += [f"p{i}"]
+        of_partial += [f"x{i} = p{i}[p]"]
+    for i in range(new):
+        names += [f"c{i}"]
+        of_candidate += [f"y{i} = c{i}[y]"]
+    names += [f"k{i}" for i in range(constants)]
+    checks += [predicate] if predicate else []
+    reads = {"{of_partial}": of_partial, "{of_candidate}": of_candidate}
+    lines: list[str] = []
+    for line in _LOOPS[name].splitlines():
+        inside = line.lstrip()
+        indent = " " * (len(line) - len(inside))
+        lines += [indent + read for read in reads.get(inside, [inside])]
+    arguments = "".join(f", {each}" for each in names)
+    text = "\n".join((*lines, ""))
+    return text.replace("{names}", arguments).replace("{test}", " & ".join(checks) or "1")
 
 
 class Predicates:

@@ -28,6 +28,7 @@ from cepkit.columnar.slices.blocks import Members
 from cepkit.columnar.slices.bound import BoundAbsence
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.conditions import (
+    DISTINCT,
     EARLIER,
     RUNNING,
     Aggregate,
@@ -42,7 +43,7 @@ from cepkit.pattern.conditions import (
     walk,
 )
 from cepkit.pattern.evaluation.columns import truth
-from cepkit.pattern.evaluation.set_functions import set_function
+from cepkit.pattern.evaluation.set_functions import new_in_sets, set_function
 from cepkit.pattern.rewrite import replaced
 from cepkit.stream.columns import Column
 
@@ -241,6 +242,10 @@ class SetConditions:
         assert node.variable is not None
         begins = members.starts[:-1][owners]
         sizes = places - begins + node.function.startswith(RUNNING)
+        if node.attribute is not None and plain_function(node.function) == DISTINCT:
+            values = self._attribute(node.variable, node.attribute, members.rows)
+            new = np.append(0, np.cumsum(new_in_sets(values, members.starts)))
+            return Column("integer", new[begins + sizes] - new[begins])
         starts = np.concatenate(([0], np.cumsum(sizes)))
         rows = members.rows[np.repeat(begins - starts[:-1], sizes) + np.arange(starts[-1])]
         of_members = None

@@ -11,7 +11,7 @@ import numpy as np
 
 from cepkit.pattern.conditions import Expression, ordered_attributes, variables_of
 from cepkit.pattern.evaluation.columns import truth
-from cepkit.pattern.kinds import check_no_type_is_a_kind
+from cepkit.pattern.kinds import check_no_type_is_a_kind, kinds_of
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, written_branches
 from cepkit.pattern.query import Query
@@ -52,12 +52,17 @@ def report(columns: EventColumns, *queries: Query) -> None:
     for query in queries:
         events = events_of(query.structure)
         if any(event.kinds for event in events):
-            check_no_type_is_a_kind(query, known)
+            check_no_type_is_a_kind(kinds_of(query.written), known)
         types = {t for event in events for t in event.types or ()}
         for name in sorted(types - known):
             absent.setdefault(name, []).append(query)
     for name, those in absent.items():
         warn_of_absent([name], columns.type_names, *those)
+    warn_of_tied(columns, *queries)
+
+
+def warn_of_tied(columns: EventColumns, *queries: Query) -> None:
+    """Warn of events in a SEQ that are in no order, as their times are equal, if there are any."""
     tied = _tied_events(columns)
     if tied is None:
         return

@@ -99,15 +99,7 @@ def truth(condition: c.Expression, read: Read) -> Truth:
             return lambda b: (inner(b) is None) is not negated
         case c.Literal(constant):
             return lambda _: constant is True
-        case (
-            c.Between()
-            | c.Complement()
-            | c.Attribute()
-            | c.Negative()
-            | c.Arithmetic()
-            | c.Call()
-            | c.Aggregate()
-        ):
+        case c.ValueNode() | c.Between() | c.Complement():
             raise AssertionError("not a condition in the form that rewrite.without_not gives")
         case _:
             assert_never(condition)
@@ -122,15 +114,7 @@ def value(expression: c.Expression, read: Read) -> Kinded:
             return read(expression)
         case c.Negative() | c.Arithmetic() | c.Call():
             return _computed(expression, [value(part, read) for part in c.children(expression)])
-        case (
-            c.AllOf()
-            | c.AnyOf()
-            | c.Complement()
-            | c.Comparison()
-            | c.InList()
-            | c.Between()
-            | c.IsNull()
-        ):
+        case c.ConditionNode():
             raise AssertionError("checks.py lets no condition stand where a value belongs")
         case _:
             assert_never(expression)

@@ -65,15 +65,7 @@ def _truth(condition: c.Expression, read: Read) -> Truth:
             return ~missing if negated else missing
         case c.Literal(constant):
             return np.array([constant is True])
-        case (
-            c.Between()
-            | c.Complement()
-            | c.Attribute()
-            | c.Negative()
-            | c.Arithmetic()
-            | c.Call()
-            | c.Aggregate()
-        ):
+        case c.ValueNode() | c.Between() | c.Complement():
             raise AssertionError("not a condition in the form that rewrite.without_not gives")
         case _:
             assert_never(condition)
@@ -95,15 +87,7 @@ def value(expression: c.Expression, read: Read) -> Column:
             return computed(expression, [value(part, read) for part in c.children(expression)])
         case c.Aggregate(function):
             raise UnsupportedError(f"{function}() of a set of events cannot be evaluated here")
-        case (
-            c.AllOf()
-            | c.AnyOf()
-            | c.Complement()
-            | c.Comparison()
-            | c.InList()
-            | c.Between()
-            | c.IsNull()
-        ):
+        case c.ConditionNode():
             raise PatternError("a condition instead of a value", span=expression.span)
         case _:
             assert_never(expression)

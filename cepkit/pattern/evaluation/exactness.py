@@ -66,16 +66,7 @@ def _magnitude(expression: c.Expression, read: Read) -> float:
             _read_as_times(operand, each, read) for each in choices
         ):
             return math.inf
-        case (
-            c.Aggregate()
-            | c.AllOf()
-            | c.AnyOf()
-            | c.Between()
-            | c.Comparison()
-            | c.Complement()
-            | c.InList()
-            | c.IsNull()
-        ):
+        case c.Aggregate() | c.ConditionNode():
             return max((_magnitude(child, read) for child in c.children(expression)), default=0.0)
         case _:
             assert_never(expression)

@@ -132,15 +132,7 @@ def kind_of(expression: c.Expression, read: ReadKind) -> ValueKind:
             return set_function_kind(expression, read(variable, name))
         case c.Aggregate():
             return "integer"
-        case (
-            c.AllOf()
-            | c.AnyOf()
-            | c.Complement()
-            | c.Comparison()
-            | c.InList()
-            | c.Between()
-            | c.IsNull()
-        ):
+        case c.ConditionNode():
             raise PatternError("a condition instead of a value", span=expression.span)
         case _:
             assert_never(expression)

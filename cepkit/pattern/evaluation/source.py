@@ -169,16 +169,7 @@ class ConditionWriter:
             case c.IsNull(operand, negated):
                 missing = self._missing(operand)
                 return f"(not {missing})" if negated else missing
-            case (
-                c.Literal()
-                | c.Attribute()
-                | c.Negative()
-                | c.Arithmetic()
-                | c.Call()
-                | c.Aggregate()
-                | c.Between()
-                | c.Complement()
-            ):
+            case c.ValueNode() | c.Between() | c.Complement():
                 raise AssertionError("not a condition in the form that rewrite.without_not gives")
             case _:
                 assert_never(node)
@@ -209,15 +200,7 @@ class ConditionWriter:
                 return self._computed(node)
             case c.Literal() | c.Attribute() | c.Aggregate():
                 raise AssertionError("variables do not meet in it")
-            case (
-                c.AllOf()
-                | c.AnyOf()
-                | c.Between()
-                | c.Comparison()
-                | c.Complement()
-                | c.InList()
-                | c.IsNull()
-            ):
+            case c.ConditionNode():
                 raise AssertionError("a condition instead of a value")
             case _:
                 assert_never(node)

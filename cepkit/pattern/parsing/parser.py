@@ -11,7 +11,7 @@ import io
 import sys
 from functools import lru_cache
 from importlib import resources
-from typing import Any
+from typing import Any, Literal
 
 import lark
 from lark import Lark, Token
@@ -21,13 +21,13 @@ from cepkit.caches import cache_folders, keep, kept
 from cepkit.errors import PatternError
 from cepkit.lazy import loading
 from cepkit.pattern.checks import check
-from cepkit.pattern.conditions import Aggregate, Comparison, Expression
+from cepkit.pattern.conditions import Expression
 from cepkit.pattern.limits import refuse_too_deep, refuse_too_much_text
 from cepkit.pattern.parameters import occurrences_in, with_stand_ins
 from cepkit.pattern.parsing.syntax_errors import syntax_error
 from cepkit.pattern.parsing.transformer import NodeBuilder
-from cepkit.pattern.policies import AfterMatch, Window
-from cepkit.pattern.query import Query, ResultColumn
+from cepkit.pattern.policies import Window
+from cepkit.pattern.query import Query
 
 _OPTIONS: dict[str, Any] = {
     "parser": "lalr",
@@ -81,44 +81,17 @@ def parse_window(text: str) -> Window:
     return window
 
 
-def parse_aggregates(text: str) -> tuple[Aggregate, ...]:
-    """Return the aggregates of a text, as after AGG: ``COUNT, SUM(c.price)``.
+def parse_part(text: str, part: Literal["aggregates", "thresholds", "results", "skip"]) -> Any:
+    """Return what a clause holds: AGG aggregates, HAVING thresholds, RETURN results.
+
+    Args:
+        text: The clause without its keywords.
+        part: What it holds; "skip" of AFTER MATCH SKIP.
 
     Raises:
         PatternSyntaxError: The text does not follow the grammar.
     """
-    aggregates: tuple[Aggregate, ...] = _read(text, "aggregates")
-    return aggregates
-
-
-def parse_thresholds(text: str) -> tuple[Comparison, ...]:
-    """Return the thresholds of a text, as after HAVING: ``COUNT > 10 AND SUM(c.price) < 5``.
-
-    Raises:
-        PatternSyntaxError: The text is invalid.
-    """
-    thresholds: tuple[Comparison, ...] = _read(text, "thresholds")
-    return thresholds
-
-
-def parse_results(text: str) -> tuple[ResultColumn, ...]:
-    """Return the columns of a text, as after RETURN: ``a.price, max(b.price) AS top``.
-
-    Raises:
-        PatternSyntaxError: The text does not follow the grammar.
-    """
-    results: tuple[ResultColumn, ...] = _read(text, "results")
-    return results
-
-
-def parse_skip(text: str) -> AfterMatch:
-    """Return the place of a text, as after AFTER MATCH SKIP: ``PAST LAST EVENT``, ``TO FIRST b``.
-
-    Raises:
-        PatternSyntaxError: The text does not follow the grammar.
-    """
-    skip: AfterMatch = _read(text, "skip")
-    return skip
+    return _read(text, part)
 
 
 def read_so_far(text: str) -> tuple[list[Token], frozenset[str]]:

@@ -17,15 +17,13 @@ from cepkit.pattern import conditions as c
 from cepkit.pattern.moments import since_1970
 from cepkit.pattern.numbers import next_in
 from cepkit.pattern.printer import expression_text
+from cepkit.pattern.rewrite import MIRRORED
 from cepkit.pattern.sql.table import Table
 
 Tree: TypeAlias = exp.Expr
 
 _COMPARISONS: Mapping[c.ComparisonOperator, type[exp.Binary]] = {
     "<": exp.LT, "<=": exp.LTE, "=": exp.EQ, "!=": exp.NEQ, ">=": exp.GTE, ">": exp.GT,
-}  # fmt: skip
-_MIRRORED: Mapping[c.ComparisonOperator, c.ComparisonOperator] = {
-    "<": ">", "<=": ">=", "=": "=", "!=": "!=", ">=": "<=", ">": "<",
 }  # fmt: skip
 _ARITHMETIC: Mapping[c.ArithmeticOperator, type[exp.Binary]] = {
     "+": exp.Add, "-": exp.Sub, "*": exp.Mul,
@@ -185,7 +183,7 @@ def _of_times(
             moved = table.shifted(tree_of(earlier, table), by)
             return comparison(operator, tree_of(later, table), moved)
         case c.Literal(timedelta()), c.Arithmetic("-"):
-            return _of_times(_MIRRORED[operator], right, left, table)
+            return _of_times(MIRRORED[operator], right, left, table)
         case c.Call("abs", (c.Arithmetic("-", one, two),)), c.Literal(timedelta() as by):
             if operator not in ("<", "<="):
                 return None

@@ -9,6 +9,7 @@ from cepkit.pattern import nodes as n
 from cepkit.pattern.names import repetition_name
 from cepkit.pattern.query import Query
 from cepkit.pattern.repetitions import Group
+from cepkit.pattern.trees import mapped
 
 
 def unrolled(query: Query) -> Query:
@@ -64,9 +65,5 @@ def _unrolled(structure: n.Structure, names: Mapping[str, Sequence[str]]) -> n.S
                 ]
                 choices.append(n.Seq(tuple(flat), structure.span))
             return choices[0] if len(choices) == 1 else n.Or(tuple(choices), structure.span)
-        case n.Seq(items) | n.And(items) | n.Or(items):
-            return replace(structure, items=tuple(_unrolled(item, names) for item in items))
-        case n.Opt(item) | n.Not(item) | n.First(item) | n.Next(item):
-            return replace(structure, item=_unrolled(item, names))
         case _:
-            return structure
+            return mapped(structure, lambda item: _unrolled(item, names))

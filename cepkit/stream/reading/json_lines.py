@@ -32,16 +32,6 @@ def is_json(name: str) -> bool:
     return name.casefold().removesuffix(".gz").endswith(_SUFFIXES)
 
 
-def json_files(folder: Path) -> list[Path]:
-    """Return the files of a folder, by name, if all are JSON; hidden ones do not count."""
-    try:
-        entries = sorted(folder.iterdir()) if folder.is_dir() else []
-    except (OSError, ValueError):  # what reads the folder says why
-        return []
-    files = [path for path in entries if not path.name.startswith((".", "_"))]
-    return files if all(is_json(path.name) for path in files) else []
-
-
 def read_json(path: Path) -> pa.Table:
     """Return a JSON file as a table, a row for each object; objects inside of it are structs.
 

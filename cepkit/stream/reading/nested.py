@@ -75,8 +75,9 @@ def _expressions(fields: Iterable[Any], above: Path = ()) -> Iterator[str]:
         if inner := _fields_of(field):
             yield from _expressions(inner, path)
         else:
-            yield f"{'.'.join(map(_quoted, path))} AS {_quoted('.'.join(path))}"
+            yield f"{'.'.join(map(quoted, path))} AS {quoted('.'.join(path))}"
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return any column name quoted for Spark's expressions."""
     return "`" + name.replace("`", "``") + "`"

@@ -18,7 +18,7 @@ from cepkit.errors import StreamError
 from cepkit.stream.paths import path_of
 from cepkit.stream.reading import readers
 from cepkit.stream.reading.arrow import plain
-from cepkit.stream.reading.json_lines import is_json, json_files, read_json
+from cepkit.stream.reading.json_lines import is_json, read_json
 from cepkit.stream.reading.nested import flattened, flattened_frame
 from cepkit.stream.reading.pandas_columns import (
     UNREADABLE,
@@ -89,7 +89,8 @@ def is_pandas(source: object) -> bool:
 def tables_of(source: Any) -> Tables | None:
     """Return several tables that a source holds; None if it is one, or a folder of other files."""
     if isinstance(source, str | os.PathLike):
-        return {path.name: path for path in json_files(Path(source))} or None
+        path = path_of(source, StreamError)
+        return {str(file.relative_to(path)): file for file in readers.json_files(path)} or None
     if isinstance(source, Mapping):
         tables = {str(name): table for name, table in source.items()}
         return tables if tables and all(map(_is_table, tables.values())) else None

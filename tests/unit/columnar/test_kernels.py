@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepkit.columnar.join.generated import _count, _exists, _join, count_of, exists_of, join_of
+from cepkit.columnar.join.generated import count_of, exists_of, join_of, source
 from cepkit.columnar.kernels import loops
 from cepkit.columnar.kleene import subsets
 from cepkit.columnar.kleene.lists import Lists
@@ -122,7 +122,7 @@ def ranges_and_bands(draw: Any, bands: int) -> tuple[Any, Any, list[Any], list[t
 @given(data=st.data(), bands=st.integers(0, 4), room=st.integers(1, 40))
 def test_joins(data: st.DataObject, bands: int, room: int) -> None:
     low, high, triples, expected = ranges_and_bands(data.draw, bands)
-    for join in (join_of(bands), in_python(_join(bands)).join):
+    for join in (join_of(bands), in_python(source("join", bands)).join):
         parents, found = np.empty(room, np.int32), np.empty(room, np.int32)
         pairs, done = [], 0
         while done < len(low):
@@ -139,7 +139,7 @@ def test_joins(data: st.DataObject, bands: int, room: int) -> None:
 @given(data=st.data(), bands=st.integers(0, 4), most=st.integers(1, 30))
 def test_counts_of_joins(data: st.DataObject, bands: int, most: int) -> None:
     low, high, triples, expected = ranges_and_bands(data.draw, bands)
-    for counted in (count_of(bands), in_python(_count(bands)).count):
+    for counted in (count_of(bands), in_python(source("count", bands)).count):
         number = done = 0
         while done < len(low):
             stopped, count = counted(low, high, done, most, *triples)
@@ -151,7 +151,7 @@ def test_counts_of_joins(data: st.DataObject, bands: int, most: int) -> None:
 @given(data=st.data(), bands=st.integers(0, 3))
 def test_searches_for_any_candidate(data: st.DataObject, bands: int) -> None:
     low, high, triples, pairs = ranges_and_bands(data.draw, bands)
-    for exists in (exists_of(bands), in_python(_exists(bands)).exists):
+    for exists in (exists_of(bands), in_python(source("exists", bands)).exists):
         present = np.empty(len(low), dtype=np.bool_)
         exists(low, high, present, *triples)
         assert set(np.flatnonzero(present)) == {p for p, _ in pairs}

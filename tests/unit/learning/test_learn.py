@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -72,6 +74,31 @@ def test_absence_is_found():
     frame, incidents = drawn(1, absent=True)
     learned = learn(ck.events(frame, time="t", type="type", unit="s"), incidents)
     assert any("SEQ(A a, NOT(F n0), B b)" in each.text for each in learned.proposals[:3])
+
+
+@pytest.mark.parametrize(
+    ("column", "harmless", "breaking", "condition"),
+    [
+        ("temp", 50.0, 95.0, r"n0\.temp > (?P<bound>[\d.]+)"),
+        ("site", "north", "south", "n0.site = 'south'"),
+    ],
+)
+def test_absence_of_events_with_a_filter_is_found(column, harmless, breaking, condition):
+    frame, incidents = drawn(1, absent=True)
+    rng = np.random.default_rng(5)
+    vents = frame[frame["type"] == "F"].assign(**{column: breaking})
+    others = vents.sample(600, replace=True, random_state=5).assign(**{column: harmless})
+    others["t"] = rng.uniform(0, frame["t"].max(), len(others)).round(2)
+    before = frame[frame["type"] == "A"].assign(**{"type": "F", "temp": 50.0, column: harmless})
+    before["t"] += 20  # also between the A and the B that come before incidents
+    parts = [frame[frame["type"] != "F"], vents, others, before]
+    events = ck.events(pd.concat(parts).sort_values("t"), time="t", type="type", unit="s")
+    learned = learn(events, incidents)
+    texts = [each.text for each in learned.proposals[:3]]
+    found = [re.search(condition, text) for text in texts if "NOT(F n0)" in text]
+    assert any(found), texts
+    if column == "temp":
+        assert 50 <= float(next(filter(None, found))["bound"]) < 95
 
 
 def test_absence_after_the_last_event_alarms_at_the_end_of_the_window():

@@ -84,6 +84,21 @@ def test_incidents_of_a_condition_are_left_out_of_the_stream():
     assert rest.rows().to_pandas()["ts"].tolist() == FRAME["ts"].drop(mine.index).tolist()
 
 
+def test_stream_without_types_is_learned_from_by_a_condition():
+    stream = ck.events(FRAME[["ts", "temp", "pump"]], time="ts", unit="s")
+    studio = ck.studio(stream, "PATTERN ANY a WHERE a.temp > 99")
+    studio.turn("learn")
+    assert studio.wait()
+    learner = studio.panel("learn")
+    learner.learn(where="x.temp = 0", by="pump")
+    assert learner.wait()
+    assert learner.error is None
+    assert len(learner.incidents) == 40
+    assert "PATTERN ANY a\nWHERE a.temp > " in learner.learned.best.text
+    assert f"<option>{ANY}" not in studio.html  # it is the one that is selected
+    assert "\x01" not in studio.html
+
+
 def test_nothing_chosen_and_too_few_are_said(studio):
     learner = studio.panel("learn")
     told(studio, do="learn")

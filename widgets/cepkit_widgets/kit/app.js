@@ -25,6 +25,8 @@ function morph(own, made, held) {
     if (own.data !== made.data) own.data = made.data;
     return;
   }
+  // What the reader sets may differ from what is written: those are looked at, one by one.
+  if (own.isEqualNode(made) && !own.dataset.set && !own.querySelector("[data-set]")) return;
   for (const { name } of [...own.attributes]) {
     // Whether the reader has opened something is the reader's.
     if (!made.hasAttribute(name) && !(own.nodeName === "DETAILS" && name === "open")) own.removeAttribute(name);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -117,10 +118,7 @@ def _text(outlook: EditorOutlook) -> str:
     )
     names = ", ".join(outlook.columns[:_MOST_COLUMNS])
     more = ", …" if len(outlook.columns) > _MOST_COLUMNS else ""
-    keys = (
-        f'<p class="soft">Columns: {html_text(names)}{more}. '
-        "Ctrl+Space: words that may stand here</p>"
-    )
+    keys = f'<p class="soft">Columns: {html_text(names)}{more}. Ctrl+Space: suggestions</p>'
     if reading.query is not None and reading.written is not None and reading.written.parameters:
         force = ", ".join(f"${n} = {_value(outlook.values[n])}" for n in reading.written.parameters)
         keys = f"<p>With <b>{html_text(force)}</b></p>{keys}"
@@ -196,7 +194,7 @@ def _trial(outlook: EditorOutlook, room: float) -> str:
         # Without a match the studio shows events, to ask about.
         events = outlook.events > 0 and not outlook.alone
         if trial.known is not None and (trial.size or trial.misses or events):
-            content += _lanes(trial, outlook, room)
+            content += _lanes(trial, outlook.chosen, room, alone=outlook.alone)
         if trial.why is not None:
             content += answer_html(trial.why)
     return (
@@ -215,11 +213,13 @@ def _count(trial: Trial) -> str:
     return f'<p aria-live="polite"><b>{said}</b></p>'
 
 
-def _lanes(trial: Trial, outlook: EditorOutlook, room: float) -> str:
+# Typing changes the text at each key, and the picture only where the trial is another.
+@lru_cache(maxsize=2)
+def _lanes(trial: Trial, chosen: int, room: float, *, alone: bool) -> str:
     """Return a match among its neighbours, the nearest miss, or events alone, on a time line."""
     known = trial.known
     assert known is not None
-    number = min(outlook.chosen, trial.size - 1)
+    number = min(chosen, trial.size - 1)
     looker = Looker(known)
     nearest = _binding(trial.misses[0]) if trial.misses else {}
     binding = known.binding(number) if trial.size else nearest
@@ -249,7 +249,7 @@ def _lanes(trial: Trial, outlook: EditorOutlook, room: float) -> str:
     every_miss = [(n, _binding(miss)) for n, miss in enumerate(trial.misses)]
     near = [(n, bound, _span(ts, bound)) for n, bound in every_miss]
     near = [(n, bound, span) for n, bound, span in near if span[1] >= begin and span[0] <= end]
-    asks = None if outlook.alone else "miss"
+    asks = None if alone else "miss"
     missed = [
         Bar(n, _marks(known, bound, start), lane, trial.misses[n].detail, absent=True, action=asks)
         for (n, bound, _), lane in zip(
@@ -263,7 +263,7 @@ def _lanes(trial: Trial, outlook: EditorOutlook, room: float) -> str:
         letter if letter == name else f"{letter}: {name}"
         for letter, name in zip(letters(known.variables), known.variables, strict=True)
     )
-    action = None if outlook.alone else "ask"
+    action = None if alone else "ask"
     svg = timeline_svg(
         around, known.variables, room, action=action, bands=bands if trial.size else bands[1:]
     )

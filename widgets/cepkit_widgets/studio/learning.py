@@ -62,8 +62,8 @@ class Learner(App):
         self._columns = sample.columns(())
         names = self._columns.type_names
         counts = Counter(names[code] for code in self._columns.types.tolist())
-        self._types = [name for name, _ in counts.most_common()]
         schema = sample.schema
+        self._types = [name for name, _ in counts.most_common() if schema.type is not None]
         self._keys = [n for n in sample.column_names if n not in (schema.time, schema.type)]
         self._settings = {"source": CHOSEN, "where": "", "within": "10 minutes", "by": _ALL}
         self._chosen: set[int] = set()

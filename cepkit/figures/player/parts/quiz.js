@@ -138,7 +138,7 @@ class Quiz {
   /** An instance by its events and its state: numbers mean little. */
   instance(track, one) {
     const events = track.binding(one.id).flatMap(([, taken]) => taken);
-    const chips = events.flatMap((event, i) => [i ? "→" : null, h("span", { class: "chip", title: this.tape.told(event), style: `--hue:${this.tape.colour(event)}` }, this.tape.name[event])]);
+    const chips = events.flatMap((event, i) => [i ? " → " : null, h("span", { class: "chip", title: this.tape.told(event), style: `--hue:${this.tape.colour(event)}` }, this.tape.name[event])]);
     return [h("span", {}, ...(events.length ? chips : ["the beginning"])), " ", h("span", { class: "soft" }, track.nodeLabel(one.node))];
   }
 

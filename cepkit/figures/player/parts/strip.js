@@ -80,7 +80,7 @@ const ACTIONS = {
   nothing: () => "–",
 };
 
-const LONGEST_NAME = 7;
+const LONGEST_NAME = 9;
 /** About how many pixels a name takes in bold: narrow letters count as others do. */
 const widthOf = (name) => [...name].reduce((sum, letter) => sum + (/[MW]/.test(letter) ? 12.5 : /[A-Z]/.test(letter) ? 9.5 : 8.5), 0);
 

@@ -39,7 +39,7 @@ h3, h4, p, pre, dl, dd, dt, figure, ol { margin: 0; padding: 0; }
 .transport button, .transport select { min-width: 32px; height: 32px; padding: 0 6px; display: inline-flex; align-items: center; justify-content: center;
   color: var(--ink); background: var(--paper); border: 1px solid var(--line); border-radius: 5px; font: inherit; cursor: pointer; }
 .transport button:hover, .transport select:hover { background: var(--shade); }
-.scrub { flex: 1 1 300px; min-width: 140px; position: relative; height: 32px; }
+.scrub { flex: 1 1 220px; min-width: 140px; position: relative; height: 32px; }
 .scrub input { width: 100%; height: 26px; margin: 0; accent-color: var(--cool); cursor: pointer; }
 .ticks { position: absolute; left: 8px; right: 8px; bottom: 1px; width: calc(100% - 16px); height: 6px; pointer-events: none; overflow: visible; }
 .ticks path { stroke: var(--fire); stroke-width: 1.6; vector-effect: non-scaling-stroke; }
