@@ -12,10 +12,10 @@ import os
 import struct
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property, update_wrapper
-from time import thread_time
 from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
@@ -33,6 +33,7 @@ _COMMON = {"error_model": "numpy", "no_cfunc_wrapper": True}
 _MOST_NATIVE_CALLS = 20_000
 """After this many calls importing Numba pays off, because its calls take a tenth of the time."""
 
+_seconds = getattr(time, "thread_time", time.perf_counter)
 PLAIN_SECONDS = 3.0
 """A loop that takes longer as plain Python, in all calls of a process, is compiled."""
 
@@ -187,12 +188,12 @@ class _Loop:
         return not self._is_cached
 
     def _run_plain(self, arguments: tuple[Any, ...]) -> Any:
-        begin = thread_time()
+        begin = _seconds()
         try:
             with np.errstate(all="ignore"):  # as compiled loops: integers wrap around
                 return self.py_func(*arguments)
         finally:
-            self._plain_seconds += thread_time() - begin
+            self._plain_seconds += _seconds() - begin
 
     @cached_property
     def dispatcher(self) -> Any:

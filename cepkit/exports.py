@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from cepkit.arguments import typed
 from cepkit.errors import CepkitError, FileError, UnsupportedError
+from cepkit.lazy import pa
 
 if TYPE_CHECKING:
     import polars as pl

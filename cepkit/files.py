@@ -20,6 +20,7 @@ import re
 import secrets
 import shutil
 import stat
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,8 @@ from typing import Any, BinaryIO, cast
 
 from cepkit.errors import FileError
 
-fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None
+_IN_BROWSER = sys.platform == "emscripten"
+fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" and not _IN_BROWSER else None
 """For locks. Elsewhere open files cannot be removed anyway."""
 
 

@@ -186,14 +186,14 @@ def _left(folder: str, limit: str, used: str, cache: str) -> Iterator[int]:
 def _process() -> Iterator[int]:
     """Yield the rest of this process's limits: address space and data."""
     try:
-        import resource
-    except ImportError:  # Windows
+        from resource import RLIM_INFINITY, RLIMIT_AS, RLIMIT_DATA, getpagesize, getrlimit
+    except ImportError:  # Windows, and a browser
         return
     pages = " ".join(lines_of("/proc/self/statm")).split()
-    for limit, used in ((resource.RLIMIT_AS, 0), (resource.RLIMIT_DATA, 5)):
-        most = resource.getrlimit(limit)[0]
-        if pages and most != resource.RLIM_INFINITY:
-            yield most - int(pages[used]) * resource.getpagesize()
+    for limit, used in ((RLIMIT_AS, 0), (RLIMIT_DATA, 5)):
+        most = getrlimit(limit)[0]
+        if pages and most != RLIM_INFINITY:
+            yield most - int(pages[used]) * getpagesize()
 
 
 def lines_of(path: str) -> list[str]:

@@ -13,14 +13,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 
-import numpy as np
-
 from cepkit.adaptation.drift import Drift
 from cepkit.columnar.compile.query import CompiledQuery, Sets, compile_query
 from cepkit.columnar.results.plans import why_planned
 from cepkit.columnar.slices.cutting import ADAPTED_ROWS, SLICE_ROWS, WINDOWS_PER_SLICE
 from cepkit.columnar.slices.plans import Branches, SlicePlan, SliceRun
 from cepkit.costs.expectation import window_in
+from cepkit.indexing import bin_counts
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
@@ -51,7 +50,7 @@ def slice_rates(query: Query, columns: EventColumns, first: int, end: int, every
     Args:
         every: Count only one event in this many.
     """
-    counts = np.bincount(columns.types[first:end:every], minlength=len(columns.type_names))
+    counts = bin_counts(columns.types[first:end:every], minlength=len(columns.type_names))
     by_type = dict(zip(columns.type_names, counts.tolist(), strict=True))
     span = (int(columns.ts[end - 1]) - int(columns.ts[first])) / 1e6 if end > first else 0.0
     rates = {}

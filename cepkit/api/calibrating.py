@@ -9,7 +9,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from cepkit.api.arguments import Pattern, detectable, measured
 from cepkit.api.detecting import detect
@@ -19,6 +18,7 @@ from cepkit.calibration.labels import Incidents, incidents_of
 from cepkit.calibration.result import CalibratedRow, Calibration
 from cepkit.calibration.thresholds import Threshold, Values, loosest, thresholds_of
 from cepkit.errors import LimitError, PatternError, UnsupportedError, nearest
+from cepkit.lazy import pa
 from cepkit.pattern import conditions as c
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.nodes import absent_in, bound_events_of, repeated_in

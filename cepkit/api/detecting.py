@@ -202,28 +202,26 @@ def detect(
             stream, queries, plan, share, options, sets=sets,
             follow=None if adapt == "static" else partial(_live_plans, adapt, sets),
         )  # fmt: skip
-    if query is None:
-        from cepkit.api.several import detect_several
+    result: Matches | SeveralMatches[Any] | SparkMatches
+    with limited_to(threads), showing("planning", progress):
+        if query is None:
+            from cepkit.api.several import detect_several
 
-        with limited_to(threads), showing("planning", progress):
-            matches = detect_several(
+            result = detect_several(
                 stream, patterns, plan, share, options, limit=limit, sets=sets, adapt=adapt
             )
-        return matches.with_progress(progress)
-    if clock_error is not None:
-        from cepkit.api.uncertain import detect_uncertain
+        elif clock_error is not None:
+            from cepkit.api.uncertain import detect_uncertain
 
-        with limited_to(threads), showing("planning", progress):
-            uncertain = detect_uncertain(stream, query, plan, clock_error, limit=limit)
-        return uncertain.with_progress(progress)
-    if sample is not None:
-        from cepkit.api.sampling import detect_sample
+            result = detect_uncertain(stream, query, plan, clock_error, limit=limit)
+        elif sample is not None:
+            from cepkit.api.sampling import detect_sample
 
-        with limited_to(threads), showing("planning", progress):
-            some = detect_sample(stream, query, plan, sample, seed, limit=limit)
-        return some.with_progress(progress)
-    with limited_to(threads), showing("planning", progress):
-        result = _detect_recorded(stream, query, plan, options, limit=limit, sets=sets, adapt=adapt)
+            result = detect_sample(stream, query, plan, sample, seed, limit=limit)
+        else:
+            result = _detect_recorded(
+                stream, query, plan, options, limit=limit, sets=sets, adapt=adapt
+            )
     return result.with_progress(progress)
 
 

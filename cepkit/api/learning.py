@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from cepkit.api.detecting import detect
 from cepkit.arguments import typed
@@ -17,6 +16,7 @@ from cepkit.calibration.labels import Incidents, Integers, incidents_of
 from cepkit.calibration.result import CalibratedRow
 from cepkit.calibration.thresholds import loosest
 from cepkit.errors import LimitError, StreamError
+from cepkit.lazy import pa
 from cepkit.learning.candidate import VARIABLES
 from cepkit.learning.result import Chance, Learned, Proposal
 from cepkit.learning.search import Pool

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from cepkit.calibration.labels import Incidents, Integers
 from cepkit.calibration.result import CalibratedRow
 from cepkit.calibration.thresholds import Threshold, Values
+from cepkit.indexing import repeated
 
 _DAY = 86_400_000_000
 _POINTS = 50
@@ -55,9 +56,9 @@ class Near:
         """Return the pairs of matches and incidents."""
         first, last = incidents.near(alarms.ends, alarms.keys)
         counts = last - first
-        matches = np.repeat(np.arange(len(counts)), counts)
-        offsets = np.arange(len(matches)) - np.repeat(np.cumsum(counts) - counts, counts)
-        hit = np.repeat(first, counts) + offsets
+        matches = repeated(np.arange(len(counts)), counts)
+        offsets = np.arange(len(matches)) - repeated(np.cumsum(counts) - counts, counts)
+        hit = repeated(first, counts) + offsets
         return cls(len(incidents.times), matches, hit, max(span, 1) / _DAY)
 
 

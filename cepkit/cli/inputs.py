@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import shutil
 import sys
+import zlib
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,7 +29,7 @@ from cepkit.statistics.model import Statistics
 from cepkit.statistics.saved import LARGEST_FILE
 from cepkit.stream.paths import decoded, path_of, read_text, shown
 from cepkit.stream.reading import readers
-from cepkit.stream.reading.json_lines import is_json, json_files
+from cepkit.stream.reading.json_lines import is_json
 from cepkit.stream.reading.written import FILETIME
 from cepkit.stream.stream import Stream
 
@@ -37,6 +38,7 @@ _LARGEST_PATTERN = 400_000
 
 
 _STDIN = "standard input"
+_BEGINNING = 4_096
 _ENDING = ".cep"
 """The ending of pattern files in a folder."""
 
@@ -113,7 +115,7 @@ def _files_at(path: str) -> list[str]:
 def open_stream(arguments: argparse.Namespace) -> Stream:
     """Return the stream of `--events`, in this process or on Spark."""
     written = _written(arguments)
-    given = [f"--{name.replace('_', '-')}" for name in ("decimal", "time_format") if written[name]]
+    given = ["--time-format"] if written["time_format"] else []
     if not isinstance(arguments.time, str):
         given.append("--time with two columns")
     if arguments.spark and given:
@@ -127,12 +129,12 @@ def open_stream(arguments: argparse.Namespace) -> Stream:
         return _stream_of_stdin(arguments, keywords)
     if not arguments.spark:
         return ck.events(arguments.events, **keywords)
-    sep, encoding = keywords.pop("sep"), keywords.pop("encoding")
-    whole = sep or encoding or is_json(arguments.events) or json_files(Path(arguments.events))
+    csv = [keywords.pop(name) for name in ("sep", "encoding", "decimal")]
+    whole = any(csv) or is_json(arguments.events) or readers.json_files(Path(arguments.events))
     if "://" not in arguments.events and arguments.unit != FILETIME and not whole:
         # Read the beginning of the file here: clear errors before Spark starts.
         ck.events(arguments.events, **keywords)
-    return ck.events(read_on_spark(arguments.events, sep, encoding), **keywords)
+    return ck.events(read_on_spark(arguments.events, *csv), **keywords)
 
 
 def _time(text: str | None, unit: str | None) -> str | float | None:
@@ -155,14 +157,16 @@ def _written(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _stream_of_stdin(arguments: argparse.Namespace, keywords: dict[str, Any]) -> Stream:
-    """Return the CSV from standard input, which can be read only once, as a stream."""
+    """Return the rows from standard input, which can be read only once, as a stream."""
     if arguments.spark:
         raise StreamError("Spark cannot read standard input", hint="write it to a file first")
     if getattr(arguments, "pattern", None) == "-" or "-" in (arguments.pattern or ()):
         raise StreamError("standard input holds the pattern or the events, not both")
     with TemporaryDirectory(prefix="cepkit-") as folder:
-        path = Path(folder, f"{_STDIN}.csv")
+        beginning = sys.stdin.buffer.read(_BEGINNING)
+        path = Path(folder, f"{_STDIN}{_format_of(beginning)}")
         with path.open("wb") as file:
+            file.write(beginning)
             shutil.copyfileobj(sys.stdin.buffer, file)
         try:
             stream = ck.events(path, **keywords)
@@ -174,6 +178,18 @@ def _stream_of_stdin(arguments: argparse.Namespace, keywords: dict[str, Any]) ->
             error.found = error.found.replace(shown(path), _STDIN)
             raise
         return Stream(rows, stream.schema, stream.column_names)
+
+
+def _format_of(beginning: bytes) -> str:
+    """Return the suffix of a file that begins so."""
+    if beginning.startswith(b"PAR1"):
+        return ".parquet"
+    zipped = beginning.startswith(b"\x1f\x8b")
+    if zipped:
+        with contextlib.suppress(zlib.error):  # which reading it says
+            beginning = zlib.decompressobj(31).decompress(beginning)
+    is_json = beginning.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"["))
+    return (".json" if is_json else ".csv") + (".gz" if zipped else "")
 
 
 def profiled(stream: Stream, query: Query | dict[str, Query]) -> Statistics:

@@ -57,8 +57,8 @@ def stream_options(command: argparse.ArgumentParser, *, required: bool = True) -
     """Add the options for events; they are mandatory if `required`."""
     events = command.add_argument_group("events")
     file = (
-        "a CSV or JSON (both also gzipped) or Parquet file, or a folder of CSV or Parquet files; "
-        "- for CSV from stdin"
+        "a CSV or JSON (both also gzipped) or Parquet file, or a folder of files of one format; "
+        "- for stdin"
     )
     add(events, "--events FILE", file, action=_Once, required=required)
     time = "the time of an event; two columns for its date and its time of day"

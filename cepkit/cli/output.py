@@ -21,6 +21,7 @@ from cepkit.columnar.results.output import to_parquet
 from cepkit.errors import UnsupportedError
 from cepkit.plan.nodes import Plan
 from cepkit.plan.printer import one_line
+from cepkit.stream.reading.nested import quoted
 from cepkit.tables import count_text, whole
 
 if TYPE_CHECKING:
@@ -154,8 +155,6 @@ def _write_on_spark(rows: Any, folder: Path, durations: DurationForm | None) -> 
     if durations is None:
         rows.write.parquet(str(folder))
         return int(pa_dataset.dataset(folder, format="parquet").count_rows())
-    from cepkit.spark.cells.schemas import quoted
-
     columns, kinds = [], {}
     for field in rows.schema.fields:
         parts = getattr(field.dataType, "fields", ())

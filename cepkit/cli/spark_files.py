@@ -16,10 +16,13 @@ import pyarrow as pa
 import pyarrow.dataset as pa_dataset
 
 import cepkit as ck
+from cepkit.errors import StreamError
 from cepkit.progress import Progress
-from cepkit.stream.paths import path_of
-from cepkit.stream.reading.json_lines import is_json, json_files
-from cepkit.stream.reading.readers import data_at
+from cepkit.stream.paths import path_of, shown
+from cepkit.stream.reading.csv_files import CsvFormat, csv_names
+from cepkit.stream.reading.json_lines import is_json
+from cepkit.stream.reading.nested import quoted
+from cepkit.stream.reading.readers import data_at, json_files
 
 _GLOB = re.compile(r"[\\\[\]{}*?,]")
 
@@ -54,13 +57,16 @@ def _is_no_interrupt(record: logging.LogRecord) -> bool:
     return True
 
 
-def read_on_spark(name: str, sep: str | None = None, encoding: str | None = None) -> Any:
+def read_on_spark(
+    name: str, sep: str | None = None, encoding: str | None = None, decimal: str | None = None
+) -> Any:
     """Return a CSV, JSON or Parquet file, or a folder of them, as a Spark DataFrame.
 
     Args:
         name: A path, or an address that Spark understands (s3a://...).
         sep: What separates the fields of CSV files; None: a comma.
         encoding: The encoding of CSV files; None: UTF-8.
+        decimal: The decimal point of CSV files; None: a point.
     """
     session = quiet_session()
     # Java has another name for Latin-1 than Python.
@@ -70,7 +76,7 @@ def read_on_spark(name: str, sep: str | None = None, encoding: str | None = None
         if is_json(name):
             return session.read.json(name)
         is_csv = name.casefold().endswith((".csv", ".csv.gz"))
-        return _csv(session, name, csv) if is_csv else session.read.parquet(name)
+        return _csv(session, name, csv, decimal) if is_csv else session.read.parquet(name)
     # An absolute path, because Spark may have started in another folder; and not a glob.
     path = path_of(name).resolve()
     place = _GLOB.sub(r"\\\g<0>", str(path))
@@ -78,8 +84,17 @@ def read_on_spark(name: str, sep: str | None = None, encoding: str | None = None
         files = json_files(path) or [path]
         array = all(_is_array(file) for file in files)
         return session.read.json([_GLOB.sub(r"\\\g<0>", str(f)) for f in files], multiLine=array)
-    if data_at(path, "csv" if sep else None).format == "csv":
-        return _csv(session, place, csv)
+    data = data_at(path, "csv" if sep else None)
+    if data.format == "csv":
+        form = CsvFormat(sep or ",", encoding=encoding or "utf-8")
+        one, *others = {csv_names(file, form): file for file in reversed(data.files)}.values()
+        if others:  # Spark goes by the places of columns
+            raise StreamError(
+                f"{shown(one)} and {shown(others[0])} have other columns, or in another order",
+                expected="files with the same first line, with --spark",
+                hint="leave --spark out",
+            )
+        return _csv(session, place, csv, decimal)
     return _parquet(session, place, pa_dataset.dataset(path, format="parquet").schema)
 
 
@@ -89,14 +104,23 @@ def _is_array(path: Path) -> bool:
         return file.read(4_096).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
 
 
-def _csv(session: Any, place: str, written: Mapping[str, str]) -> Any:
-    reader = session.read.option("recursiveFileLookup", True).options(**written)
+def _csv(session: Any, place: str, written: Mapping[str, str], decimal: str | None) -> Any:
+    # Without the check, a file with columns in another order would be read by their places.
+    checked = {"recursiveFileLookup": True, "enforceSchema": False}
+    reader = session.read.options(**checked, **written)
     # Times without a zone stay so: --timezone decides their zone, not the machine.
     setting = "spark.sql.timestampType"
     before = session.conf.get(setting)
     session.conf.set(setting, "TIMESTAMP_NTZ")
     try:
-        return reader.csv(place, header=True, inferSchema=True, escape='"')
+        frame = reader.csv(place, header=True, inferSchema=True, escape='"')
+        if decimal in (None, "."):
+            return frame
+        from cepkit.spark.cells.decimals import with_numbers
+
+        kinds = {name: "string" if kind == "double" else kind for name, kind in frame.dtypes}
+        schema = ", ".join(f"{quoted(name)} {kind}" for name, kind in kinds.items())
+        return with_numbers(reader.csv(place, schema, header=True, escape='"'), decimal)
     finally:
         session.conf.set(setting, before)
 
@@ -106,8 +130,6 @@ def _parquet(session: Any, place: str, schema: pa.Schema) -> Any:
     fine = {f.name: f.type for f in schema if pa.types.is_timestamp(f.type) and f.type.unit == "ns"}
     if not fine:
         return session.read.parquet(place)
-    from cepkit.spark.cells.schemas import quoted
-
     session.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
     frame = session.read.parquet(place)
     columns = []

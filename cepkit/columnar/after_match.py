@@ -17,6 +17,7 @@ import numpy.typing as npt
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.kernels.skipping import completing_first, soonest_of, taken
 from cepkit.columnar.slices.blocks import Block, Members, SetBlock, bound_in
+from cepkit.indexing import repeated
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.policies import AfterMatch, SkipTo
 from cepkit.pattern.repetitions import Group, Repetitions
@@ -173,15 +174,15 @@ class AfterMatchSelection:
                 at = at + 1
                 continue
             members = self._by_arrival(sets[variable])
-            own = np.arange(len(members.rows)) - np.repeat(members.starts[:-1], members.sizes)
-            keys[np.repeat(at, members.sizes) + own] = members.rows
+            own = np.arange(len(members.rows)) - repeated(members.starts[:-1], members.sizes)
+            keys[repeated(at, members.sizes) + own] = members.rows
             at = at + members.sizes + 1
         return sizes, keys
 
     def _by_arrival(self, members: Members) -> Members:
         if self._in_order:
             return members
-        matches = np.repeat(np.arange(len(members.sizes)), members.sizes)
+        matches = repeated(np.arange(len(members.sizes)), members.sizes)
         order = np.lexsort((self._arrival[members.rows], matches))
         return Members(members.starts, members.rows[order])
 

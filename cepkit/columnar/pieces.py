@@ -14,7 +14,6 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
@@ -28,6 +27,7 @@ from cepkit.columnar.slices.cutting import (
     readings,
     slices,
 )
+from cepkit.lazy import pa
 from cepkit.memory import free_memory
 from cepkit.pattern.policies import Clock
 from cepkit.pattern.query import Query

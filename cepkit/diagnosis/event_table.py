@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.indexing import repeated
 from cepkit.pattern import conditions as c
 from cepkit.pattern.evaluation.columns import Read
 from cepkit.pattern.evaluation.set_functions import set_function
@@ -167,7 +168,7 @@ class EventTable:
             elif of != plain:
                 sizes = places + 1 - c.distance_of(of)
                 starts = np.concatenate(([0], np.cumsum(sizes)))
-                members = members[np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)]
+                members = members[np.arange(starts[-1]) - repeated(starts[:-1], sizes)]
             column = None if name is None else self.columns.attributes[name].take(members)
             return set_function(c.Aggregate(plain), column, starts)
 
@@ -241,8 +242,8 @@ def pairs(
         if groups is not None:
             stop = int(np.searchsorted(groups, groups[stop - 1], side="right"))
         counts = (end - begin)[start:stop]
-        rows = np.repeat(np.arange(start, stop), counts)
-        offsets = np.repeat(ends[start:stop] - counts, counts)
+        rows = repeated(np.arange(start, stop), counts)
+        offsets = repeated(ends[start:stop] - counts, counts)
         yield rows, np.arange(done, int(ends[stop - 1])) - offsets + begin[rows]
         start, done = stop, int(ends[stop - 1])
 

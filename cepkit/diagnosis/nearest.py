@@ -79,7 +79,7 @@ def _violated(search: Search, partials: Partials) -> Ints:
     """Return for each combination the sum of the keys of all requirements that it violates."""
     which = partials.which.copy()
     for requirement, violation in search.far_ones(partials):
-        which += np.where(violation.broken, search.keys[requirement], 0)
+        which += np.where(violation.broken, np.int64(search.keys[requirement]), 0)
     return which
 
 

@@ -81,6 +81,7 @@ class Partials:
             if at.all():
                 return self
             at = np.flatnonzero(at)  # once, not for each array
+        at = np.asarray(at, np.intp)
         return Partials(
             {variable: events.take(at) for variable, events in self.rows.items()},
             self.broken.take(at), self.score.take(at), self.which.take(at), self.touched.take(at),
@@ -107,9 +108,10 @@ class Partials:
         Args:
             touched: The variables that it is about, as bits.
         """
+        keys = np.where(broken, np.int64(key), 0)  # a plain number would lose digits in 32 bits
         return Partials(
             self.rows, self.broken + broken, self.score + relative,
-            self.which + np.where(broken, key, 0), self.touched | np.where(broken, touched, 0),
+            self.which + keys, self.touched | np.where(broken, touched, 0),
             self.far, self.distance, self.group,
         )  # fmt: skip
 

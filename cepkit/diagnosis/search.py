@@ -23,6 +23,7 @@ from cepkit.diagnosis.event_table import BLOCK, Ints, pairs
 from cepkit.diagnosis.measures import Mask, Measures, Violation, forbidden_together
 from cepkit.diagnosis.partials import STRETCH, Key, KeyIndex, Partials, SearchScopes, join_key
 from cepkit.diagnosis.work import Coverage, Tally
+from cepkit.indexing import bin_counts
 from cepkit.pattern import requirements as req
 from cepkit.pattern.conditions import has_set_functions
 from cepkit.pattern.policies import TimeWindow
@@ -271,7 +272,7 @@ class Search:
             for parents, _ in forbidden_together(
                 self.measures, requirement.events, partials.rows, size, spend=spend
             ):
-                counts += np.bincount(parents, minlength=size)
+                counts += bin_counts(parents, minlength=size)
             key, bits = self.keys[requirement], self._beside(requirement.event.variable)
             partials = partials.violating(key, counts > 0, counts.astype(np.float64), bits)
             partials = partials.take(self._may_stay(partials))

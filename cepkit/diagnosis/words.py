@@ -9,7 +9,6 @@ import numpy as np
 from cepkit.columnar.results.shown import moment_text
 from cepkit.diagnosis.event_table import set_function_of
 from cepkit.diagnosis.measures import gaps
-from cepkit.lazy import pd
 from cepkit.pattern.conditions import Aggregate, Attribute, Comparison, Expression, InList, walk
 from cepkit.pattern.evaluation.columns import Read, value
 from cepkit.pattern.names import attribute_text, string_text, variable_text
@@ -49,7 +48,7 @@ def value_text(column: Column) -> str:
         case "boolean":
             return "TRUE" if first else "FALSE"
         case "timestamp":
-            return moment_text(pd.Timestamp(int(first), unit="us"))
+            return moment_text(np.datetime64(int(first), "us"))
         case "duration":
             return f"{'-' if first < 0 else ''}{duration_text(int(first))}"
         case "array":

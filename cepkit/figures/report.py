@@ -10,8 +10,6 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-import pandas as pd
-
 from cepkit.columnar.results import shown as showing
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.flat import nested_frame
@@ -28,6 +26,7 @@ from cepkit.figures.diagrams.timeline import timeline
 from cepkit.figures.kit.responsive import as_layouts, layouts_of
 from cepkit.figures.kit.svg import to_svg
 from cepkit.files import HTML, write_text
+from cepkit.lazy import pd
 from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.nodes import events_of, labels_of
 from cepkit.pattern.query import Query

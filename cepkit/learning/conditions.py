@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 
 from cepkit.calibration.labels import Integers
+from cepkit.indexing import bin_counts, reduced, repeated
 from cepkit.learning.candidate import Absence, Candidate, Narrowing
 from cepkit.learning.rows import Rows, Score, absent, between, rows_of
 from cepkit.learning.training import Floats, Training, Truths
@@ -108,13 +109,13 @@ def _filters(
             # Where there is none, or none with a value, any bound is kept.
             least = own[own > -np.inf].min() - 1
             greatest = np.full(len(low), least)
-            greatest[inside] = np.maximum(least, np.maximum.reduceat(own, ends)[::2])
+            greatest[inside] = np.maximum(least, reduced(np.maximum, own, ends)[::2])
             bound = threshold(rows, -greatest)
             if bound is not None:
                 yield Narrowing(name, sign, -1, constant=-bound if sign == ">" else bound)
     for name in training.constants:
         codes = training.codes[name][events]
-        for code in np.bincount(codes[codes >= 0]).argsort()[::-1][:_CATEGORIES].tolist():
+        for code in bin_counts(codes[codes >= 0]).argsort()[::-1][:_CATEGORIES].tolist():
             yield Narrowing(name, "=", -1, constant=float(code), is_code=True)
 
 
@@ -158,7 +159,7 @@ def evidence(apart: int, before: Score, after: Score) -> float:
 
 def _steps(training: Training, candidate: Candidate, rows: Rows) -> Iterator[Step]:
     before = rows.score()
-    near = np.repeat(rows.is_near, np.diff(np.append(rows.begins, len(rows.spans))))
+    near = repeated(rows.is_near, np.diff(np.append(rows.begins, len(rows.spans))))
 
     def step(narrowing: Narrowing, passing: Truths) -> Step:
         after = rows.score(passing)
@@ -186,7 +187,7 @@ def _steps(training: Training, candidate: Candidate, rows: Rows) -> Iterator[Ste
         for at in variables if name in training.constants else ():
             own_codes = codes[rows.events[at]]
             present = own_codes[near & (own_codes >= 0)]
-            frequent = np.bincount(present).argsort()[::-1][:_CATEGORIES] if len(present) else ()
+            frequent = bin_counts(present).argsort()[::-1][:_CATEGORIES] if len(present) else ()
             for code in frequent:
                 narrowing = Narrowing(name, "=", at, constant=float(code), is_code=True)
                 yield step(narrowing, own_codes == code)
@@ -208,7 +209,7 @@ def threshold(rows: Rows, values: Floats) -> float | None:
     true one is rarely just below a value that was seen.
     """
     values = np.where(np.isnan(values), -np.inf, values)
-    greatest = np.maximum.reduceat(values, rows.begins)
+    greatest = reduced(np.maximum, values, rows.begins)
     of_incidents = np.full(rows.total, -np.inf)
     np.maximum.at(of_incidents, rows.hit, greatest[rows.pairs])
     of_incidents = np.sort(of_incidents[of_incidents > -np.inf])

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cepkit.calibration.labels import Integers
+from cepkit.indexing import bin_counts, reduced
 from cepkit.learning.candidate import Absence, Candidate
 from cepkit.learning.training import Floats, Training, Truths, ranges
 
@@ -72,8 +73,8 @@ class Rows:
         if passing is None or not len(self.begins):
             alarms = np.ones(len(self.begins), np.bool_)
         else:
-            alarms = np.logical_or.reduceat(passing, self.begins)
-        hits = int(np.count_nonzero(np.bincount(self.hit[alarms[self.pairs]])))
+            alarms = reduced(np.logical_or, passing, self.begins)
+        hits = int(np.count_nonzero(bin_counts(self.hit[alarms[self.pairs]])))
         true = int(np.count_nonzero(alarms & near))
         return Score(hits, true, float(self.weights[alarms & ~near].sum()), self.total)
 

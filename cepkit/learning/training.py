@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.calibration.labels import Integers
+from cepkit.indexing import repeated
 from cepkit.stream.columns import Column, EventColumns
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -94,8 +95,8 @@ class Training:
 def ranges(first: Integers, last: Integers) -> tuple[Integers, Integers]:
     """Return the numbers of all ranges one after the other, and for each which range it is of."""
     counts = np.maximum(last - first, 0)
-    owners = np.repeat(np.arange(len(counts)), counts)
-    offsets = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+    owners = repeated(np.arange(len(counts)), counts)
+    offsets = np.arange(len(owners)) - repeated(np.cumsum(counts) - counts, counts)
     return owners, first[owners] + offsets
 
 

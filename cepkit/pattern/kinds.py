@@ -6,7 +6,7 @@ statistics and all engines see filters; only texts and pictures read the kinds o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from cepkit.errors import PatternError, nearest
@@ -157,13 +157,13 @@ def without_kinds(query: Query) -> Query:
     return replace(query, structure=plain, groups=(), unrolled_from=None)
 
 
-def check_no_type_is_a_kind(query: Query, types: Collection[str]) -> None:
-    """Refuse a kind that is called like one of the stream's types.
+def check_no_type_is_a_kind(kinds: Iterable[Kind], types: Collection[str]) -> None:
+    """Refuse a kind of DEFINE that is called like one of the stream's types.
 
     Raises:
         PatternError: One is.
     """
-    for kind in kinds_of(query.written):
+    for kind in kinds:
         if kind.name in types:
             raise PatternError(
                 f"DEFINE of '{kind.name}', which is a type of the stream",

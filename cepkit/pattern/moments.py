@@ -8,9 +8,9 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.errors import PatternError, PatternSyntaxError, Span, StreamError
+from cepkit.lazy import pa
 from cepkit.pattern.conditions import Expression, Literal, children
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading.time_texts import parse_times

@@ -26,6 +26,7 @@ from cepkit.columnar.compile.program import Program
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.slices.blocks import Block, Members, bound_in
 from cepkit.errors import LimitError
+from cepkit.indexing import reduced
 from cepkit.memory import Room
 from cepkit.pattern.conditions import is_filter, variables_of
 from cepkit.pattern.evaluation.kind_checks import check_kinds
@@ -312,7 +313,7 @@ class _MatchGatherer:
                 elif variable in sets:
                     members = sets[variable]
                     if size:
-                        out[lane] = join.reduceat(values[lane, members.rows], members.starts[:-1])
+                        out[lane] = reduced(join, values[lane, members.rows], members.starts[:-1])
         return tracks
 
     def matched(self) -> MatchRows:

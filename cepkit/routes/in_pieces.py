@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.aggregation.methods.running import choose_method
 from cepkit.aggregation.rows.moments import Moments
@@ -30,6 +29,7 @@ from cepkit.columnar.results.reports import report
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
 from cepkit.columnar.slices.cutting import looks_ahead, rows_of_slices, slices
+from cepkit.lazy import pa
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.policies import Strategy
@@ -90,7 +90,10 @@ def aggregate_in_slices(
     Returns:
         None if slices do not serve: the stream is short or the window long, or groups are added up.
     """
-    compiled = compile_query(without_aggregates(query), as_plan(None, without_aggregates(query)))
+    bare = without_aggregates(query)
+    if rows_of_slices(len(columns)) >= len(columns):
+        return None
+    compiled = compile_query(bare, as_plan(None, bare))
     cut = cut_of(compiled)
     if cut is None or cut.clock != "time" or cut.counting or (emit == "total" and query.group_by):
         return None

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from cepkit.aggregation.rows.matched import NEVER
 from cepkit.columnar.slices.blocks import Members
 from cepkit.columnar.slices.cutting import with_numbers
+from cepkit.indexing import reduced
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.policies import Clock, CountWindow, TimeWindow, Window
 from cepkit.stream.columns import EventColumns
@@ -82,7 +83,7 @@ class Lifetimes:
         numbers_of_events = [numbers[rows] for rows in single.values()]
         if len(begins):
             numbers_of_events += [
-                np.minimum.reduceat(numbers[s.rows], s.starts[:-1]) for s in sets.values()
+                reduced(np.minimum, numbers[s.rows], s.starts[:-1]) for s in sets.values()
             ]
         first = (
             np.minimum.reduce(numbers_of_events)

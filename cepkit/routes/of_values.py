@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.aggregation.rows.result import Aggregates
 from cepkit.aggregation.rows.tables import Values, column_of, kept, whole_numbers
 from cepkit.columnar.results.rows import Rows
 from cepkit.errors import UnsupportedError
-from cepkit.lazy import pc
+from cepkit.lazy import pa, pc
 from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.aggregates.quantiles import quantile, share_of
 from cepkit.pattern.conditions import (

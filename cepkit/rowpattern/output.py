@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepkit.errors import StreamError
+from cepkit.indexing import repeated
 from cepkit.rowpattern import expressions as e
 from cepkit.rowpattern.binding import BoundQuery
 from cepkit.rowpattern.columns import as_array, evaluate
@@ -107,7 +108,7 @@ class Points:
     ) -> Points:
         """Return the points of a query's result rows."""
         lengths = matches.ends - matches.begins
-        match_of_step = np.repeat(np.arange(len(matches)), lengths)
+        match_of_step = repeated(np.arange(len(matches)), lengths)
         offsets = matches.starts - matches.begins
         at = np.arange(len(matches.steps)) + offsets[match_of_step]
         match_of, known = np.arange(len(matches)), matches.ends

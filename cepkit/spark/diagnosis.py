@@ -14,10 +14,10 @@ from cepkit.errors import LimitError, StreamError, UnsupportedError
 from cepkit.pattern.numbers import counts_arrivals
 from cepkit.pattern.policies import Strategy, TimeWindow
 from cepkit.pattern.query import Query
-from cepkit.spark.cells.schemas import quoted
 from cepkit.spark.cells.sending import types_of
 from cepkit.spark.passes.rows import batch_frame, has_type, seconds_of
 from cepkit.spark.session.progress import run_with_progress
+from cepkit.stream.reading.nested import quoted
 from cepkit.stream.stream import Stream
 
 FIRST = 200_000

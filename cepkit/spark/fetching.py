@@ -27,7 +27,9 @@ from cepkit.spark.passes.file_rows import file_rows
 from cepkit.spark.passes.kept import kept_of
 from cepkit.spark.passes.part import Part, Rows, Types
 from cepkit.spark.passes.rows import batch_frame
+from cepkit.stream.reading.times import microseconds
 from cepkit.stream.stream import Stream
+from cepkit.stream.warnings import warn_of_unit
 
 Where: TypeAlias = Literal["auto", "driver", "workers"]
 
@@ -41,6 +43,7 @@ MOST_BYTES_OF_FILES = 512 * 2**20
 """The same for local Parquet files, which need not pass through Spark."""
 
 _SHARE_OF_FREE = 4
+_SOME = 100
 
 
 def fetched(
@@ -104,7 +107,13 @@ def fetched(
     carried = stream.schema.columns
     own = None if carried is None else tuple(name for name in carried if name in columns)
     schema = replace(stream.schema, columns=own)
-    kept.part, kept.types = Part(table, schema, columns, None, rows.origin, rows.in_order), of
+    if schema.unit is not None:
+        some = table.column(schema.time).slice(0, _SOME)
+        warn_of_unit(schema.time, microseconds(some, schema.time, unit=schema.unit), schema.unit)
+    kept.part, kept.types = (
+        Part(table, schema, columns, origin=rows.origin, in_order=rows.in_order),
+        of,
+    )
     return kept.part
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.errors import StatisticsError
+from cepkit.indexing import bin_counts
 from cepkit.statistics.selectivity import not_negative
 
 _BINS_PER_DOUBLING = 64
@@ -82,7 +83,7 @@ class LateCounts:
         if len(late):
             self.longest = max(self.longest, int(late.max()))
             places = np.floor(np.log2(late) * _BINS_PER_DOUBLING).astype(np.int64)
-            self.bins += np.bincount(places, minlength=_BINS)
+            self.bins += bin_counts(places, minlength=_BINS)
         return int(latest_so_far[-1])
 
     def add(self, other: LateCounts) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.errors import StatisticsError
+from cepkit.indexing import bin_counts
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
 from cepkit.stream.shapes import Time
@@ -156,7 +157,7 @@ class Buckets:
         has_code = types >= 0
         places = types[has_code].astype(np.int64) * self.number
         places += (ts[has_code] - self.begin) // self.length
-        return np.bincount(places, minlength=size * self.number).reshape(size, self.number)
+        return bin_counts(places, minlength=size * self.number).reshape(size, self.number)
 
     def over_time(self, query: Query, by_type: Mapping[str, npt.NDArray[np.int64]]) -> OverTime:
         """Return the counts of each variable, from those of each type."""

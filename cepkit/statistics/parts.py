@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.indexing import bin_counts
 from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
@@ -264,7 +265,7 @@ def _sums(
 ) -> Counts:
     """Return how many events there are of each code."""
     if weighted is None:
-        return np.bincount(codes, minlength=size)
+        return bin_counts(codes, minlength=size)
     sums = np.zeros(size, np.int64)
     np.add.at(sums, codes, weighted.number[rows])
     return sums

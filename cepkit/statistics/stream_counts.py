@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from cepkit.indexing import bin_counts
 from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.query import Query
 from cepkit.statistics.lateness import LateCounts, Lateness
@@ -103,7 +104,7 @@ def count_beside(
 
 def count_types(columns: EventColumns) -> StreamCounts:
     """Return the counts of a stream in memory that need no pattern."""
-    counts = np.bincount(columns.types, minlength=len(columns.type_names)).tolist()
+    counts = bin_counts(columns.types, minlength=len(columns.type_names)).tolist()
     first, last = (int(columns.ts[0]), int(columns.ts[-1])) if len(columns) else (None, None)
     by_type = dict(zip(columns.type_names, counts, strict=True))
     return StreamCounts(by_type, columns.dropped, first, last)

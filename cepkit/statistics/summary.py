@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.files import JSON, write_text
-from cepkit.lazy import pc
+from cepkit.indexing import bin_counts
+from cepkit.lazy import pa, pc
 from cepkit.printing import WithPrinter, cut, html_of, html_output, html_text, text_of, time_text
 from cepkit.statistics.keys import MOST_FREQUENT, KeyCounts
 from cepkit.statistics.over_time import Buckets, OverTime
@@ -186,7 +186,7 @@ def _keys(events: EventColumns, columns: Sequence[ColumnSummary]) -> Iterator[Ke
 
 
 def _types(events: EventColumns, span: float) -> Iterable[TypeSummary]:
-    counts = np.bincount(events.types, minlength=len(events.type_names))
+    counts = bin_counts(events.types, minlength=len(events.type_names))
     by_type = events.ts[np.argsort(events.types, kind="stable")]
     ends = np.cumsum(counts)
     for code in np.argsort(-counts, kind="stable"):

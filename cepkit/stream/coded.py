@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.compiling import compiled
+from cepkit.lazy import pa
 
 Codes = npt.NDArray[np.int32]
 Words = npt.NDArray[np.uint64]

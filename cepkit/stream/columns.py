@@ -13,8 +13,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
+from cepkit.lazy import pa
 from cepkit.stream.coded import decoded_schema
 
 Kind: TypeAlias = Literal[

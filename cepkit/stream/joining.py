@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.errors import StreamError
+from cepkit.lazy import pa
 from cepkit.stream.columns import MISSING_INTEGER, Column, EventColumns
 
 

@@ -6,9 +6,8 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 
-import pyarrow as pa
-
 from cepkit.errors import StreamError, UnsupportedError, nearest, shown
+from cepkit.lazy import pa
 from cepkit.stream.durations import NOT_UNITS, UNITS, duration_text, whole
 from cepkit.stream.reading.arrow import described
 from cepkit.stream.schema import Schema

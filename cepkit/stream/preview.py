@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pyarrow as pa
-
+from cepkit.lazy import pa
 from cepkit.printing import cut, html_output, html_text, time_text
 from cepkit.stream.schema import Schema
 from cepkit.tables import html_table, text_table

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-import pyarrow as pa
-
 from cepkit.errors import StreamError, nearest, nearest_column
+from cepkit.lazy import pa
 
 UNITS: Mapping[str, int] = {
     "us": 1,

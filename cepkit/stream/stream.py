@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pyarrow as pa
 
 from cepkit.arguments import typed
 from cepkit.errors import StreamError, UnsupportedError
+from cepkit.lazy import pa
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.lateness import Lateness, check_event_time, check_lateness
 from cepkit.stream.preview import Preview, shown_columns
@@ -51,6 +51,7 @@ class Stream:
         schema: The roles of its columns, and the meaning of its times.
         column_names: The columns of the source.
         lateness: The allowed lateness of a streaming DataFrame; None for recorded events.
+        files: The files whose rows the source is, in words; None: it was given as it is.
         kept: The cache.
     """
 
@@ -58,6 +59,7 @@ class Stream:
     schema: Schema
     column_names: tuple[str, ...]
     lateness: Lateness | None = None
+    files: str | None = None
     kept: ColumnCache = field(default_factory=ColumnCache, init=False, repr=False)
 
     @property
@@ -226,7 +228,7 @@ class Stream:
         else:
             count = len(self.source)
             arrow = isinstance(self.source, pa.Table)
-            title = "an Arrow table" if arrow else "a pandas DataFrame"
+            title = self.files or ("an Arrow table" if arrow else "a pandas DataFrame")
         if count is not None:
             title += f", {count:,} row{'' if count == 1 else 's'}"
         if self.schema.has_range:
@@ -357,6 +359,8 @@ def events(
     schema = Schema(time, types, unit, timezone, carried, arrival, ties)
     if since is not None or until is not None:
         schema = in_range(schema, since, until)
+    files = None if tables is None else f"{len(tables)} tables"
+    given = source
     if tables is None:
         source = sources.accepted(source, written)
     else:
@@ -375,8 +379,7 @@ def events(
     if streaming:
         check_event_time(beginning.column(time).type, time)
     first = microseconds(beginning.column(time), time, unit=unit, timezone=timezone)
-    if written.unit is not None:
-        warn_of_unit(time, first, written.unit)
+    warn_of_unit(time, first, written.unit)
     if not is_spark(source):  # which has instants; the zone of its session is none of theirs
         zone = getattr(beginning.column(time).type, "tz", None)
         schema = replace(schema, column_zone=zone)
@@ -386,7 +389,9 @@ def events(
         check_arrival(beginning.column(arrival).type, arrival)
     if is_spark(source) and schema.has_range:
         source = source.where(spark_condition(beginning.column(time).type, time, schema))
-    return Stream(source, schema, names, limits)
+    if isinstance(given, str | PathLike):
+        files = f"the {'folder' if tables else 'file'} {Path(given).name}"
+    return Stream(source, schema, names, limits, files)
 
 
 def check_stream(stream: object, *, beside: object = None) -> None:

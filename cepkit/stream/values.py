@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from cepkit.lazy import pc
+from cepkit.lazy import pa, pc
 from cepkit.stream.columns import Column
 
 _ZONES_FROM = np.datetime64("1678-01-01", "s")

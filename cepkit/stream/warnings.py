@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from itertools import islice, pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from cepkit.errors import Span, nearest
 from cepkit.printing import cut
 from cepkit.stream.columns import MISSING_INTEGER, Dropped
+from cepkit.stream.paths import shown
 from cepkit.stream.schema import UNITS
 
 _PATTERN_LENGTH = 100
@@ -57,28 +59,47 @@ def warn_of_dropped(dropped: Dropped, *patterns: object) -> None:
         _warn(f"rows left out of the stream: {' and '.join(parts)}{about}")
 
 
-def warn_of_unit(name: str, times: npt.NDArray[np.int64], unit: str) -> None:
+def warn_of_unread(folder: Path, file: Path, column: str) -> None:
+    """Warn of a column that a file has and the first file of its folder has not.
+
+    Args:
+        folder: The source of a stream.
+        file: The file.
+        column: Its column.
+    """
+    _warn(
+        f"the column '{column}' of {shown(file)} is not read: the first file has none; a list of"
+        f" the files has all columns, as ck.events(sorted(Path({str(folder)!r}).glob(...)), ...)"
+    )
+
+
+def warn_of_unit(name: str, times: npt.ArrayLike, unit: str | None) -> None:
     """Warn of a unit by which all times are of another century, if they are.
 
     Args:
         times: Some times in microseconds.
-        unit: The unit of the numbers.
+        unit: The unit of the numbers; None: they are no numbers.
     """
-    known = times[times != MISSING_INTEGER].astype(np.float64)
-    if not len(known) or _lie_within(known, _PROBABLE, some=True):
+    known = np.asarray(times, np.int64)
+    known = known[known != MISSING_INTEGER].astype(np.float64)
+    if unit is None or not len(known) or _lie_within(known, _PROBABLE, some=True):
         return
     size, begin = _CLOCKS[unit]
-    numbers = (known + begin) / size
-    fits = {other: numbers * size - begin for other, (size, begin) in _CLOCKS.items()}
-    hints = [
-        f"; unit='{other}' makes it {_year(fit[0])}"
-        for other, fit in fits.items()
-        if _lie_within(fit, _EXPECTED)
-    ]
+    fits = fitting_units((known + begin) / size)
     _warn(
-        f"the times in '{name}' begin in the year {_year(known[0])}, as unit='{unit}'"
-        f" says{''.join(hints)}"
+        f"the times in '{name}' begin in the year {_year(known[0])}, as unit='{unit}' says"
+        + "".join(f"; {fit}" for fit in fits)
     )
+
+
+def fitting_units(numbers: npt.NDArray[np.float64]) -> list[str]:
+    """Return the units by which times are of this century, and the year that each makes of them."""
+    times = {unit: numbers * size - begin for unit, (size, begin) in _CLOCKS.items()}
+    return [
+        f"unit='{unit}' makes it {_year(time[0])}"
+        for unit, time in times.items()
+        if len(time) and _lie_within(time, _EXPECTED)
+    ]
 
 
 def _lie_within(times: npt.NDArray[Any], days: tuple[int, int], *, some: bool = False) -> bool:

@@ -9,10 +9,9 @@ from itertools import islice
 from random import Random
 from typing import Any
 
-import pandas as pd
-
 from cepkit.arguments import check_range, typed
 from cepkit.errors import UnsupportedError
+from cepkit.lazy import pd
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.query import Query
 from cepkit.printing import Printed, html_lines, html_output

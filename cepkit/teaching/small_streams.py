@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, TypeAlias
 
-import pyarrow as pa
-
 from cepkit.columnar.results.matches import Matches
+from cepkit.lazy import pa
 from cepkit.pattern.checks import check
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import normal_form

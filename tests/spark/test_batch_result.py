@@ -58,6 +58,8 @@ def test_matches_work_as_a_data_frame(stream, expected, tmp_path):
     matches.write.parquet(str(tmp_path / "m.parquet"))
     written = matches.sparkSession.read.parquet(str(tmp_path / "m.parquet"))
     assert matches.count() == written.count() == expected > 0
+    with pytest.raises(UnsupportedError, match="a loop over rows that are in Spark"):
+        list(matches)
     assert written.schema == matches.schema
     assert written.exceptAll(matches.toDF(*matches.columns)).count() == 0
     frame = matches.toPandas()

@@ -240,3 +240,27 @@ def test_separator_and_encoding_are_passed_to_spark(spark, tmp_path, monkeypatch
         assert main([*asked, *common, "--json", f"{len(more)}.json", *more]) == 0
     local, there = (json.loads(Path(f"{n}.json").read_text()) for n in (0, 1))
     assert local["matches"] == there["matches"] == 2
+
+
+def test_decimal_point_on_spark_gives_the_numbers_read_here(spark, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text(
+        "ts;k;price;dotted;mixed;note\n1;A;1,5;1.5;1,5;a,b\n2;B;-,25e1;2.5;x;c\n3;B;7;;2;d\n"
+    )
+    text = "PATTERN SEQ(A a, B b) WHERE a.price + 1 > b.price"
+    common = ("--time", "ts", "--type", "k", "--unit", "s", "--sep", ";", "--decimal", ",")
+    asked = ("detect", "--events", "a.csv", "--pattern-text", text, *common)
+    for more in ((), ("--spark",)):
+        assert main([*asked, "--out", f"{len(more)}.parquet", *more]) == 0
+    local, there = (pq.read_table(f"{n}.parquet").flatten().flatten() for n in (0, 1))
+    assert local.to_pydict() == there.to_pydict()
+    assert there.to_pydict()["a.price"] == [1.5]
+    assert there.schema.field("a.price").type == "double"
+
+
+def test_csv_files_with_columns_in_another_order_are_refused_on_spark(spark, tmp_path, capsys):
+    (tmp_path / "1.csv").write_text("ts,k,x,y\n2024-01-01,A,a,b\n")
+    (tmp_path / "2.csv").write_text("ts,k,y,x\n2024-01-02,B,c,d\n")
+    asked = ("detect", "--spark", "--events", str(tmp_path), "--pattern-text", "PATTERN ANY a")
+    assert main([*asked, "--time", "ts", "--type", "k"]) == 1
+    assert "have other columns, or in another order" in capsys.readouterr().err

@@ -86,14 +86,29 @@ def test_rows_are_those_that_spark_reads(spark, tmp_path, writer, types):
         assert read["ts"].to_pylist() == collected["ts"].to_pylist()
 
 
-def test_files_with_structs_are_read_by_spark(spark, tmp_path):
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_fields_of_structs_are_those_that_spark_reads(spark, tmp_path, dictionary):
     path = str(tmp_path / "e.parquet")
-    inner = pa.array([{"a": i} for i in range(90)])
-    pq.write_table(many_kinds().append_column("record", inner), path)
-    stream = ck.events(spark.read.parquet(path), time="ts", type="kind")
-    columns = arrow_columns(stream.source, stream.column_names, stream.column_names)
-    assert "record.a" in columns.names
-    assert file_rows(stream, columns, in_order=False) is None
+    event = [
+        None if i % 7 == 0 else {"kind": "ABC"[i % 3], "of": {"x": i, "tags": ["é", str(i)]}}
+        for i in range(90)
+    ]
+    table = many_kinds().append_column("event", pa.array(event))
+    pq.write_table(table, path, row_group_size=13, use_dictionary=dictionary)
+    frame = spark.read.parquet(path)
+    for types in (None, frozenset({"A"})):
+        named = {"time": "ts", "type": "event.kind"}
+        collected, read = of_spark_and_of_files(frame, types, **named)
+        assert {"event.of.x", "event.of.tags"} <= set(read.schema.names)
+        assert read.schema == collected.schema
+        assert contents(read) == contents(collected)
+
+
+@pytest.mark.parametrize("of", ["event.x AS y", "event.x + 1 AS `event.x`"])
+def test_fields_of_structs_by_other_names_are_read_by_spark(spark, tmp_path, of):
+    path = str(tmp_path / "e.parquet")
+    pq.write_table(pa.table({"ts": [1], "event": [{"x": 1}], "k": ["A"]}), path)
+    assert scanned_files(spark.read.parquet(path).selectExpr("ts", "k", of)) is None
 
 
 @pytest.mark.parametrize(

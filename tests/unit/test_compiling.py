@@ -6,7 +6,6 @@ import os
 import secrets
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +18,7 @@ import pytest
 import cepkit
 from cepkit import compiled_loops, compiling
 from cepkit.columnar.skip_till_next import detection
+from tests.absent import without
 
 HELPER = """from cepkit.compiling import lent
 
@@ -293,16 +293,6 @@ print(json.dumps(numbers))
 """
 
 
-def without_numba(folder: Path) -> dict[str, str]:
-    """Return an environment in which Numba is not installed, as in a browser."""
-    for place in map(Path, sys.path):
-        for entry in place.iterdir() if place.name == "site-packages" else ():
-            if not entry.name.startswith(("numba", "llvmlite")):
-                with suppress(FileExistsError):
-                    (folder / entry.name).symlink_to(entry)
-    return {"PYTHONPATH": os.pathsep.join([str(Path(cepkit.__file__).parents[1]), str(folder)])}
-
-
 @pytest.mark.slow
 def test_loops_that_are_not_compiled_find_the_same(tmp_path: Path) -> None:
     """With NUMBA_DISABLE_JIT, as for a debugger or for coverage; and without Numba."""
@@ -318,7 +308,7 @@ def test_loops_that_are_not_compiled_find_the_same(tmp_path: Path) -> None:
             ("", [], {}),
             ("", [], {"NUMBA_DISABLE_JIT": "1"}),
             ("import importlib.util as u; assert not u.find_spec('numba')", ["-S"],
-             without_numba(tmp_path)),
+             without(tmp_path, "numba", "llvmlite")),
         )
     ]  # fmt: skip
     assert answers[0] == answers[1] == answers[2]

@@ -15,6 +15,7 @@ from cepkit.aggregation.rows.totals import totals
 from cepkit.aggregation.semirings.lanes import Lanes
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.aggregation.sequence.operations import Operations, in_stream_order
+from cepkit.indexing import repeated
 
 Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
@@ -75,4 +76,4 @@ def finished(
 def groups_at(operations: Operations, at: Wide) -> Ints:
     """Return the groups of some operations, which are in order."""
     numbers = np.diff(np.searchsorted(at, operations.starts))
-    return np.repeat(operations.groups, numbers)
+    return repeated(operations.groups, numbers)

@@ -19,6 +19,7 @@ from cepkit.aggregation.semirings.lanes import Lanes, tracks_for
 from cepkit.aggregation.sequence.elements import Records, Together
 from cepkit.aggregation.sequence.operations import Operations, in_stream_order
 from cepkit.compiling import compiled, lent
+from cepkit.indexing import bin_counts, repeated
 
 Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
@@ -60,7 +61,7 @@ def _changes(operations: Operations, triggers: Wide, expired: Wide) -> _Changes:
 def _keys(operations: Operations, at: Wide) -> Wide:
     """Return the keys of some operations, which are in order."""
     numbers = np.diff(np.searchsorted(at, operations.starts))
-    return np.repeat(np.arange(len(operations.groups)), numbers)
+    return repeated(np.arange(len(operations.groups)), numbers)
 
 
 def merge(ts: Wide, cut: int) -> Wide:
@@ -101,11 +102,11 @@ class _Trees(NamedTuple):
 
 def _trees(groups: Ints, size: int) -> _Trees:
     """Return the trees over the keys of so many groups."""
-    number = np.bincount(groups, minlength=size)
+    number = bin_counts(groups, minlength=size)
     roots = np.cumsum([0, *(2 * number)])[:-1]
     order = np.argsort(groups, kind="stable")
     place = np.empty(len(groups), dtype=np.int64)
-    place[order] = np.arange(len(groups)) - np.repeat(np.cumsum(number) - number, number)
+    place[order] = np.arange(len(groups)) - repeated(np.cumsum(number) - number, number)
     return _Trees(groups, roots[groups] + number[groups] + place, roots)
 
 

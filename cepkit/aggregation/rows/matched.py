@@ -20,6 +20,7 @@ from cepkit.aggregation.semirings.functions import Element, Semiring
 from cepkit.aggregation.semirings.lanes import SAFE, Lanes, tracks_for
 from cepkit.aggregation.semirings.lanes import joined as lanes_joined
 from cepkit.compiling import compiled
+from cepkit.indexing import reduced
 
 Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
@@ -199,10 +200,10 @@ def merged(several: Sequence[MatchRows], function: Semiring) -> MatchRows:
     if isinstance(result.values, Tracks):
         count, ints, floats, leasts = result.values.take(order)
         values = Tracks(
-            np.add.reduceat(count, starts),
-            np.add.reduceat(ints, starts, axis=1),
-            np.add.reduceat(floats, starts, axis=1),
-            np.minimum.reduceat(leasts, starts, axis=1),
+            reduced(np.add, count, starts),
+            reduced(np.add, ints, starts, axis=1),
+            reduced(np.add, floats, starts, axis=1),
+            reduced(np.minimum, leasts, starts, axis=1),
         )
     else:
         values = []

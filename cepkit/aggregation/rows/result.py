@@ -6,13 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
 from cepkit.aggregation.rows.tables import Values
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.errors import LimitError
 from cepkit.exports import Exported
-from cepkit.lazy import pd
+from cepkit.lazy import pa, pd
 from cepkit.pattern.query import Query
 from cepkit.printing import html_output, html_text
 from cepkit.tables import html_table, text_table, value_text

@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.aggregation.kernels.records import NOTHING, Tracks
 from cepkit.aggregation.rows.moments import Moments
@@ -19,6 +18,7 @@ from cepkit.aggregation.semirings.functions import Count, Function, OfValues
 from cepkit.aggregation.semirings.lanes import Outcome, attribute_of, decoded
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.errors import PatternError
+from cepkit.lazy import pa
 from cepkit.pattern.aggregates.contract import EXTREMES
 from cepkit.pattern.conditions import Aggregate, Comparison, Literal
 from cepkit.pattern.printer import aggregate_text

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.aggregation.kernels.records import NOTHING, Tracks
 from cepkit.aggregation.rows.matched import add_to
@@ -21,6 +20,7 @@ from cepkit.aggregation.rows.tables import Values, kept, typed
 from cepkit.aggregation.semirings.functions import Count, Element, Function
 from cepkit.aggregation.semirings.lanes import SAFE, Lanes, Outcome, decoded, moved, tracks_for
 from cepkit.aggregation.sequence.elements import Together
+from cepkit.lazy import pa
 from cepkit.pattern.aggregates.contract import EXTREMES, Accumulator
 from cepkit.pattern.conditions import Comparison
 from cepkit.stream.columns import EventColumns

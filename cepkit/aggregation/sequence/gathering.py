@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from cepkit.aggregation.sequence.definition import EventSequence
 from cepkit.compiling import compiled_beyond, inlined
+from cepkit.indexing import bin_counts
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.keys import dense_keys, partition_keys
@@ -55,7 +56,7 @@ def in_order(
             masks.append(passing(columns, event, filters[event.variable]))
     begins = np.cumsum([0, *map(len, of_type)]).astype(np.int32)
     listed = np.array([slot for some in of_type for slot in some], dtype=np.int32)
-    counts = np.bincount(columns.types, minlength=len(columns.type_names))
+    counts = bin_counts(columns.types, minlength=len(columns.type_names))
     most = int(counts @ np.diff(begins)) if len(counts) else 0
     times = np.empty(most, dtype=np.int64)
     codes, rows = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32)

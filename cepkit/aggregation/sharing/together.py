@@ -23,6 +23,7 @@ from cepkit.aggregation.sharing.plan import Forest, Spec, positions_of
 from cepkit.aggregation.sharing.planner import Rates
 from cepkit.aggregation.sharing.run import run
 from cepkit.aggregation.sharing.wiring import parents_of
+from cepkit.indexing import bin_counts
 from cepkit.pattern.canonical import PLACEHOLDER
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.nodes import Event
@@ -46,7 +47,7 @@ def kinds_of(sequences: Sequence[EventSequence]) -> set[Spec]:
 def rates_of(sequences: Sequence[EventSequence], columns: EventColumns) -> Rates:
     """Return the rates of all kinds of events in a stream."""
     span = float(columns.ts[-1] - columns.ts[0]) / 1e6 if len(columns) else 0.0
-    numbers = np.bincount(columns.types, minlength=len(columns.type_names)).tolist()
+    numbers = bin_counts(columns.types, minlength=len(columns.type_names)).tolist()
     of_type = dict(zip(columns.type_names, numbers, strict=True))
     rates = {}
     for spec in kinds_of(sequences):
@@ -71,7 +72,7 @@ def _keys(sequence: EventSequence, columns: EventColumns) -> float:
     if not names:
         return 1.0
     codes, _ = partition_keys([columns.attributes[name] for name in names])
-    counts = np.bincount(codes[passing(columns, first, ())]).astype(np.float64)
+    counts = bin_counts(codes[passing(columns, first, ())]).astype(np.float64)
     starts = float(counts.sum())
     alike = float((counts * (counts - 1)).sum())  # agreeing pairs, which a sample estimates too
     return starts * (starts - 1) / alike if alike else max(1.0, starts)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from cepkit.aggregation.sequence.definition import EventSequence, sequence_of
 from cepkit.aggregation.sequence.operations import Operations, operations_of
 from cepkit.errors import LimitError, PatternError, UnsupportedError, shown
+from cepkit.indexing import repeated
 from cepkit.lazy import pd
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
@@ -170,7 +171,7 @@ def trace(
     rows = np.arange(len(columns)) if few else np.unique(operations.rows)
     events = traced_events(sequence, columns, rows)
     order = np.lexsort((operations.rows, operations.codes, operations.ts))
-    keys = np.repeat(np.arange(len(operations.groups)), np.diff(operations.starts))[order]
+    keys = repeated(np.arange(len(operations.groups)), np.diff(operations.starts))[order]
     numbers, distinct = pd.factorize(keys)
     tracing = _Tracing(operations, cut, events)
     tracing.run(order, numbers, np.searchsorted(rows, operations.rows))

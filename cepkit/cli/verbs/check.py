@@ -12,7 +12,7 @@ from cepkit.cli.options import json_option, pattern_options, stream_options
 from cepkit.cli.output import check_targets, write_json
 from cepkit.cli.terminal import error_text, note, say
 from cepkit.errors import CepkitError, PatternError, PlacedError
-from cepkit.pattern.kinds import check_no_type_is_a_kind
+from cepkit.pattern.kinds import check_no_type_is_a_kind, kinds_of
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
 from cepkit.stream.stream import Stream
@@ -90,5 +90,5 @@ def _check(query: Query, stream: Stream | None, types: tuple[str, ...] | None) -
     query.check_detectable(stream)
     if types is not None:
         named = {name for event in events_of(query.structure) for name in event.types or ()}
-        check_no_type_is_a_kind(query, types)
+        check_no_type_is_a_kind(kinds_of(query.written), types)
         warn_of_absent(sorted(named.difference(types)), types, query)

@@ -200,35 +200,24 @@ class Join:
         self, bound: BoundStep, counters: StepCounters, partials: Partials, size: int
     ) -> npt.NDArray[np.bool_]:
         """Return for each partial match whether it has such an event, and all that go with it."""
-        if bound.then is not None:
-            return self._exist_together(bound, bound.then, counters, partials, size)
-        step = bound.step
-        if bound.residuals or step.distinct or step.follows or step.precedes:
-            present = np.zeros(size, dtype=np.bool_)
-            for _, _, parents, _ in self.groups(bound, counters, partials, size):
-                present[parents] = True
+        step, then = bound.step, bound.then
+        ranges = low, high = self.ranges(bound, partials, size)
+        checked = bound.residuals or step.distinct or step.follows or step.precedes
+        if then is None and not checked:
+            bands = self._limits(bound.bands, partials, size)
+            present = np.empty(size, dtype=np.bool_)
+            exists_of(len(bound.bands))(low, high, present, *bands)
             return present
-        low, high = self.ranges(bound, partials, size)
-        bands = self._limits(bound.bands, partials, size)
-        present = np.empty(size, dtype=np.bool_)
-        exists_of(len(bound.bands))(low, high, present, *bands)
-        return present
-
-    def _exist_together(
-        self,
-        bound: BoundStep,
-        then: BoundStep,
-        counters: StepCounters,
-        partials: Partials,
-        size: int,
-    ) -> npt.NDArray[np.bool_]:
-        """Return for each partial match whether an event exists, and the others beside it."""
+        for end in bound.ends:
+            self._cut(end, bound, partials, low, high)
         present = np.zeros(size, dtype=np.bool_)
-        for rows, part, limits in _stretches(self.ranges(bound, partials, size), partials, present):
+        for rows, part, limits in _stretches(ranges, partials, present):
             for _, _, parents, new in self._groups(bound, counters, part, len(rows), limits):
-                longer = {v: take(candidates, parents) for v, candidates in part.items()}
-                held = self.sought(then, longer | bound.new(new), len(parents))
-                present[rows[parents[held]]] = True
+                those = rows[parents]
+                if then is not None:
+                    longer = {v: take(candidates, parents) for v, candidates in part.items()}
+                    those = those[self.sought(then, longer | bound.new(new), len(parents))]
+                present[those] = True
         return present
 
     def ranges(self, bound: BoundStep, partials: Partials, size: int) -> tuple[Ints, Ints]:

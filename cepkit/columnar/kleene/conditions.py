@@ -27,7 +27,9 @@ from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Members
 from cepkit.columnar.slices.bound import BoundAbsence
 from cepkit.columnar.slices.counters import StepCounters
+from cepkit.indexing import bin_counts, reduced, repeated
 from cepkit.pattern.conditions import (
+    DISTINCT,
     EARLIER,
     RUNNING,
     Aggregate,
@@ -42,7 +44,7 @@ from cepkit.pattern.conditions import (
     walk,
 )
 from cepkit.pattern.evaluation.columns import truth
-from cepkit.pattern.evaluation.set_functions import set_function
+from cepkit.pattern.evaluation.set_functions import new_in_sets, set_function
 from cepkit.pattern.rewrite import replaced
 from cepkit.stream.columns import Column
 
@@ -241,8 +243,12 @@ class SetConditions:
         assert node.variable is not None
         begins = members.starts[:-1][owners]
         sizes = places - begins + node.function.startswith(RUNNING)
+        if node.attribute is not None and plain_function(node.function) == DISTINCT:
+            values = self._attribute(node.variable, node.attribute, members.rows)
+            new = np.append(0, np.cumsum(new_in_sets(values, members.starts)))
+            return Column("integer", new[begins + sizes] - new[begins])
         starts = np.concatenate(([0], np.cumsum(sizes)))
-        rows = members.rows[np.repeat(begins - starts[:-1], sizes) + np.arange(starts[-1])]
+        rows = members.rows[repeated(begins - starts[:-1], sizes) + np.arange(starts[-1])]
         of_members = None
         if node.attribute is not None:
             of_members = self._attribute(node.variable, node.attribute, rows)
@@ -256,7 +262,7 @@ class SetConditions:
         """Return for which rows two sets have no event in common."""
         owners, places = _combined({v: chosen.members[v] for v in (x, y)}, chosen.size)
         same = chosen.members[x].rows[places[x]] == chosen.members[y].rows[places[y]]
-        return np.asarray(np.bincount(owners[same], minlength=chosen.size) == 0)
+        return np.asarray(bin_counts(owners[same], minlength=chosen.size) == 0)
 
     def _gapless(self, chosen: ChosenRows) -> Mask:
         clock = self._bound.program.side_by_side
@@ -284,8 +290,8 @@ class SetConditions:
         lows, highs = list(parts), list(parts)
         for variable, sets in chosen.members.items():
             numbers = candidates[variable].all_numbers[clock][sets.rows]
-            lows.append(np.minimum.reduceat(numbers, sets.starts[:-1]))
-            highs.append(np.maximum.reduceat(numbers, sets.starts[:-1]))
+            lows.append(reduced(np.minimum, numbers, sets.starts[:-1]))
+            highs.append(reduced(np.maximum, numbers, sets.starts[:-1]))
         return reduce(np.minimum, lows), reduce(np.maximum, highs)
 
     def _is_absent(self, one: BoundAbsence, chosen: ChosenRows) -> Mask:
@@ -365,8 +371,8 @@ def _combined(
     places: dict[str, npt.NDArray[np.int64]] = {}
     for variable, members in sets.items():
         sizes = members.sizes[owners]
-        again = np.repeat(np.arange(len(owners)), sizes)
-        within = np.arange(len(again)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        again = repeated(np.arange(len(owners)), sizes)
+        within = np.arange(len(again)) - repeated(np.cumsum(sizes) - sizes, sizes)
         places = {v: at[again] for v, at in places.items()}
         places[variable] = members.starts[:-1][owners][again] + within
         owners = owners[again]

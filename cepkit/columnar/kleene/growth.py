@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from cepkit.columnar.kleene.lists import Lists
 from cepkit.columnar.slices.blocks import Members
+from cepkit.indexing import repeated
 
 Ints = npt.NDArray[np.int32]
 _Block: TypeAlias = tuple[Ints, npt.NDArray[np.int64]]
@@ -104,7 +105,7 @@ def _longer(
         room = max(1, ROOM // (size + 1))
         end = max(begin + 1, int(np.searchsorted(ends, before + room, side="right")))
         part = slice(begin, end)
-        again = np.repeat(np.arange(begin, min(end, len(parents))), counts[part])
+        again = repeated(np.arange(begin, min(end, len(parents))), counts[part])
         begin = end
         if not len(again):
             continue

@@ -22,6 +22,7 @@ from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Members
 from cepkit.columnar.slices.bound import BoundStep
 from cepkit.columnar.slices.counters import StepCounters
+from cepkit.indexing import bin_counts, repeated
 from cepkit.stream.coded import value_codes
 
 Ints = npt.NDArray[np.int32]
@@ -88,9 +89,9 @@ class Lists(NamedTuple):
         """Return the lists with their members in the order of these numbers of events."""
         sizes = self.lengths.astype(np.int64)
         starts = np.concatenate(([0], np.cumsum(sizes)))
-        places = np.repeat(self.begins - starts[:-1], sizes) + np.arange(starts[-1])
+        places = repeated(self.begins - starts[:-1], sizes) + np.arange(starts[-1])
         members = self.members[places]
-        order = np.lexsort((arrival[members], np.repeat(np.arange(len(sizes)), sizes)))
+        order = np.lexsort((arrival[members], repeated(np.arange(len(sizes)), sizes)))
         starts = starts.astype(np.int32)
         return self._replace(begins=starts[:-1], ends=starts[1:], members=members[order])
 
@@ -102,9 +103,9 @@ class Lists(NamedTuple):
         rows = np.empty(starts[-1], dtype=np.int32)
         rows[starts[:-1][self.firsts >= 0]] = self.firsts[self.firsts >= 0]
         rows[starts[1:][self.lasts >= 0] - 1] = self.lasts[self.lasts >= 0]
-        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        places = np.repeat(starts[:-1] + first, sizes) + within
-        rows[places] = self.members[np.repeat(self.begins, sizes) + within]
+        within = np.arange(sizes.sum()) - repeated(np.cumsum(sizes) - sizes, sizes)
+        places = repeated(starts[:-1] + first, sizes) + within
+        rows[places] = self.members[repeated(self.begins, sizes) + within]
         return Members(starts, rows)
 
 
@@ -166,7 +167,7 @@ def _kinds(codes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], Times]:
 
 def total_of(numbers: Sequence[int], which: npt.NDArray[np.int64]) -> int:
     """Return the sum over all rows, each having one of `numbers`."""
-    times = np.bincount(which, minlength=len(numbers)).tolist()
+    times = bin_counts(which, minlength=len(numbers)).tolist()
     total: int = sum(number * count for number, count in zip(numbers, times, strict=True))
     return total
 
@@ -232,7 +233,7 @@ class Listing:
         distinct = {v: column[heads[:-1]] for v, column in others.items()}
         for begin, end, begins, ends, members in self._stretches(number, distinct, len(heads) - 1):
             since, until = int(heads[begin]), int(heads[end])
-            lists = np.repeat(np.arange(end - begin), np.diff(heads[begin : end + 1]))
+            lists = repeated(np.arange(end - begin), np.diff(heads[begin : end + 1]))
             some = {v: column[since:until] for v, column in rows.items()}
             low, high = self._between_ends(number, some, lists, begins, ends, members)
             yield since, until, self._between(number, some, low, high, members)
@@ -270,7 +271,7 @@ class Listing:
         bound = self._bound.sets[number]
         if not _is_range(bound):
             lists = np.arange(len(begins)) * _SPAN
-            return lists, np.repeat(lists, ends - begins) + members
+            return lists, repeated(lists, ends - begins) + members
         key = bound.candidates.key_class
         codes = None if key is None else bound.candidates.keys[key]
         own = np.zeros(len(begins), dtype=np.int64)
@@ -295,7 +296,7 @@ class Listing:
             yield 0, size, low, high, events
             return
         for begin, end, parents, candidates in self._join.groups(bound, counters, rows, size):
-            counts = np.bincount(parents - begin, minlength=end - begin)
+            counts = bin_counts(parents - begin, minlength=end - begin)
             ends = np.cumsum(counts).astype(np.int32)
             yield begin, end, (ends - counts).astype(np.int32), ends, events[candidates]
 

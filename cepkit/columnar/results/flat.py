@@ -13,10 +13,9 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from cepkit.columnar.results.output import END, START, MatchColumns
-from cepkit.lazy import pc
+from cepkit.lazy import pa, pc
 from cepkit.pattern.conditions import Attribute
 from cepkit.pattern.names import name_text, unquoted
 from cepkit.pattern.query import ResultColumn

@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.columnar.results.flat import flat_batch, flat_frame, flat_schema
-from cepkit.lazy import pc, pd
+from cepkit.lazy import pa, pc, pd, with_frames
 from cepkit.memory import Room
 from cepkit.stream.values import in_known_zone
 
@@ -154,6 +153,12 @@ def _size(value: object, seen: set[int]) -> float:
 def to_frame(table: pa.Table) -> pd.DataFrame:
     """Return matches as a DataFrame in which each event is a dictionary of its columns."""
     return pd.DataFrame({name: _series(table.column(name)) for name in table.column_names})
+
+
+def records(table: pa.Table) -> list[dict[str, Any]]:
+    """Return matches as dictionaries of their variables, as `to_frame` has them."""
+    rows: list[Any] = to_frame(table).to_dict("records") if with_frames() else table.to_pylist()
+    return rows
 
 
 def _series(column: pa.ChunkedArray) -> pd.Series[Any]:

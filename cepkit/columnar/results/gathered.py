@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.columnar.results.flat import is_numpy, series_of
 from cepkit.columnar.results.frames import ended
 from cepkit.columnar.results.output import ROWS, MatchedEvents, Writer
-from cepkit.lazy import pd
+from cepkit.lazy import pa, pd
 from cepkit.memory import Room
 from cepkit.pattern.conditions import Attribute
 from cepkit.pattern.query import RESULT_ENDS
@@ -137,7 +136,7 @@ class _Columns:
             return series_of(pa.chunked_array(self._arrays(place), kind), lacks=lacks)
         variable, name = event
         rows, absent = self._of_variable(variable)
-        values = self._stored(name).take(rows)
+        values = self._stored(name).take(np.asarray(rows, np.intp))
         if absent is not None:
             values[absent] = np.nan if values.dtype.kind == "f" else MISSING_INTEGER
         zoned = getattr(kind, "tz", None) is not None

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-import pyarrow as pa
-
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.query import Sets, compile_query
 from cepkit.columnar.detector import Detector
@@ -19,7 +17,7 @@ from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.counters import add_counters, counters_for
 from cepkit.columnar.slices.plans import SliceWork
-from cepkit.lazy import pd
+from cepkit.lazy import pa, pd
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.stream.columns import EventColumns

@@ -8,8 +8,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TypeVar
 
-import pyarrow as pa
-
 from cepkit.arguments import check_range, typed
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.query import CompiledQuery, Sets, compile_query
@@ -19,7 +17,7 @@ from cepkit.columnar.parts import Make, held, sized
 from cepkit.columnar.results import expected, shown
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.flat import flat_columns, flat_name
-from cepkit.columnar.results.frames import frame_of
+from cepkit.columnar.results.frames import frame_of, records
 from cepkit.columnar.results.gathered import gathered
 from cepkit.columnar.results.output import MatchColumns, MatchedEvents, Writer
 from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce, explanation_of
@@ -29,7 +27,7 @@ from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.counters import Counters
 from cepkit.columnar.slices.plans import SlicePlans, SliceWork
-from cepkit.lazy import pd
+from cepkit.lazy import pa, pd
 from cepkit.memory import Expected, Room
 from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.evaluation.kind_checks import check_kinds
@@ -363,15 +361,15 @@ class Matches(Rows):
 
     def _shown(self) -> shown.FirstMatches:
         """Return the first matches: the columns of RETURN, else the most telling attributes."""
+        rows = records(self.first(_SHOWN))
         if self.query.returned:
-            return shown.FirstMatches.of_columns(self.head(_SHOWN))
+            return shown.FirstMatches.of_columns(self.schema.names, rows)
         read = sorted({name for program in self._programs for name in program.columns})
         # Conditions may read columns that are not in the output.
         carried = [name for name in read if name in self._columns.source.column_names]
         roles = (self._schema.time, self._schema.type)
         attributes = dict.fromkeys(name for name in (*roles, *carried) if name is not None)
-        frame = self.head(_SHOWN, nested=True)
-        return shown.FirstMatches.of_events(frame, self.variables, tuple(attributes))
+        return shown.FirstMatches.of_events(rows, self.variables, tuple(attributes))
 
     def _title(self, shown_rows: int) -> str:
         order = "; ".join(map(str, self.plan.branches))

@@ -13,12 +13,11 @@ from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from cepkit.columnar.results.returned import arrow_type, computed, in_arrow
 from cepkit.columnar.slices.blocks import Block, Members, bound_in
 from cepkit.errors import PatternError
+from cepkit.lazy import pa, pq
 from cepkit.pattern.conditions import Aggregate, Attribute, place_of
 from cepkit.pattern.evaluation.set_functions import member_at
 from cepkit.pattern.nodes import bound_events_of, repeated_in

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from cepkit.indexing import repeated
 from cepkit.pattern.conditions import Expression, ordered_attributes, variables_of
 from cepkit.pattern.evaluation.columns import truth
-from cepkit.pattern.kinds import check_no_type_is_a_kind
+from cepkit.pattern.kinds import check_no_type_is_a_kind, kinds_of
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, written_branches
 from cepkit.pattern.query import Query
@@ -52,12 +53,17 @@ def report(columns: EventColumns, *queries: Query) -> None:
     for query in queries:
         events = events_of(query.structure)
         if any(event.kinds for event in events):
-            check_no_type_is_a_kind(query, known)
+            check_no_type_is_a_kind(kinds_of(query.written), known)
         types = {t for event in events for t in event.types or ()}
         for name in sorted(types - known):
             absent.setdefault(name, []).append(query)
     for name, those in absent.items():
         warn_of_absent([name], columns.type_names, *those)
+    warn_of_tied(columns, *queries)
+
+
+def warn_of_tied(columns: EventColumns, *queries: Query) -> None:
+    """Warn of events in a SEQ that are in no order, as their times are equal, if there are any."""
     tied = _tied_events(columns)
     if tied is None:
         return
@@ -136,8 +142,8 @@ def _pairs(
     begins = np.searchsorted(of_other[other], of_one[one])
     numbers = np.searchsorted(of_other[other], of_one[one], side="right") - begins
     numbers[np.cumsum(numbers) > _MOST_PAIRS] = 0
-    places = np.arange(numbers.sum()) - np.repeat(np.cumsum(numbers) - numbers, numbers)
-    one, other = np.repeat(one, numbers), other[np.repeat(begins, numbers) + places]
+    places = np.arange(numbers.sum()) - repeated(np.cumsum(numbers) - numbers, numbers)
+    one, other = repeated(one, numbers), other[repeated(begins, numbers) + places]
     held = (one != other) & (tied.ts[one] == tied.ts[other])
     held &= partitions[one] == partitions[other]
     one, other = one[held], other[held]

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.columnar.slices.blocks import Members
+from cepkit.lazy import pa
 from cepkit.pattern import conditions
 from cepkit.pattern.conditions import Aggregate, Attribute, Expression, place_of, variables_of
 from cepkit.pattern.evaluation.columns import value

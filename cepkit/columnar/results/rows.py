@@ -9,16 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import pyarrow as pa
-
 from cepkit.arguments import check_range, typed
 from cepkit.columnar.results.flat import flat_batch, flat_schema
-from cepkit.columnar.results.frames import frame_of, table_of, to_frame
+from cepkit.columnar.results.frames import frame_of, records, table_of
 from cepkit.columnar.results.output import to_parquet
 from cepkit.errors import LimitError, UnsupportedError, shown
 from cepkit.exports import Exported
 from cepkit.files import PARQUET, check_apart, check_target, whole_file
-from cepkit.lazy import pd
+from cepkit.lazy import pa, pd
 from cepkit.memory import Room, free_memory
 from cepkit.progress import WithProgress
 from cepkit.tables import whole
@@ -155,9 +153,7 @@ class Rows(WithProgress, Exported, ABC):
         """Yield the matches as rows of `to_pandas(nested=True)`, found in batches."""
         for batch in self._batches():
             for begin in range(0, len(batch), _AT_ONCE):
-                some = pa.Table.from_batches([batch.slice(begin, _AT_ONCE)])
-                matches: list[Any] = to_frame(some).to_dict("records")
-                yield from matches
+                yield from records(pa.Table.from_batches([batch.slice(begin, _AT_ONCE)]))
 
     def __len__(self) -> int:
         """Return `count()`, if so many rows could be in memory: `list` makes room for them first.

@@ -86,7 +86,10 @@ def events_in(bound: object) -> list[Mapping[str, Any]]:
 
 
 def flat(
-    frame: pd.DataFrame, variables: Sequence[str], attributes: Iterable[str], most: int = _COLUMNS
+    frame: pd.DataFrame | Mapping[str, Sequence[Any]],
+    variables: Sequence[str],
+    attributes: Iterable[str],
+    most: int = _COLUMNS,
 ) -> tuple[list[tuple[str, str]], list[list[object]], int]:
     """Return matches as columns such as a.price, for as many variables as fit.
 
@@ -128,19 +131,21 @@ class FirstMatches:
 
     @classmethod
     def of_events(
-        cls, frame: pd.DataFrame, variables: Sequence[str], attributes: Iterable[str]
+        cls,
+        matches: Sequence[Mapping[str, Any]],
+        variables: Sequence[str],
+        attributes: Iterable[str],
     ) -> FirstMatches:
         """Return some attributes of the events of matches; as for `flat`."""
-        names, rows, more = flat(frame, variables, attributes)
+        columns = {variable: [match[variable] for match in matches] for variable in variables}
+        names, rows, more = flat(columns, variables, attributes)
         return cls([f"{cut(variable, 16)}.{cut(name, 24)}" for variable, name in names], rows, more)
 
     @classmethod
-    def of_columns(cls, frame: pd.DataFrame) -> FirstMatches:
+    def of_columns(cls, names: Sequence[str], matches: Sequence[Mapping[str, Any]]) -> FirstMatches:
         """Return the columns of RETURN."""
-        shown = frame.iloc[:, :_COLUMNS]
-        rows = [
-            [_plain(value) for value in row] for row in shown.itertuples(index=False, name=None)
-        ]
+        shown = names[:_COLUMNS]
+        rows = [[match[name] for name in shown] for match in matches]
         return cls([cut(name, 40) for name in shown], rows)
 
     def to_text(self, title: str) -> str:
@@ -165,13 +170,6 @@ class FirstMatches:
         return html_output(above, *lines, below)
 
 
-def _plain(value: object) -> object:
-    """Return a value of a DataFrame as a Python value; None if missing."""
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    return None if value is pd.NaT or value is pd.NA else value
-
-
 def value_text(value: object, width: int = _WIDTH) -> str:
     """Return a value as a short text on one line: times without zero parts, numbers rounded."""
     match value:
@@ -182,7 +180,7 @@ def value_text(value: object, width: int = _WIDTH) -> str:
         case float() | np.floating():
             text = "" if np.isnan(value) else number(float(value))
         case datetime():
-            text = moment_text(pd.Timestamp(value))
+            text = moment_text(value)
         case list():
             return _several_text(value, max(width, _SET_WIDTH))
         case _:
@@ -208,12 +206,16 @@ def _several_text(values: Sequence[object], width: int) -> str:
 
 def moment_text(value: object) -> str:
     """Return a time as a text in its own zone, without trailing zeros."""
-    if value is pd.NaT:
-        return ""
-    if isinstance(value, pd.Timestamp):
-        text = value.tz_localize(None).isoformat(sep=" ")
-        return text.rstrip("0").rstrip(".") if "." in text else text
-    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+    match value:
+        case np.datetime64():
+            text = str(value).replace("T", " ")
+        case datetime() if str(value) != "NaT":
+            text = value.replace(tzinfo=None).isoformat(sep=" ")
+        case datetime():
+            return ""
+        case _:
+            return f"{value:,.6g}" if isinstance(value, float) else str(value)
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def is_number(value: object) -> bool:

@@ -43,6 +43,7 @@ from cepkit.columnar.slices.blocks import SetBlock
 from cepkit.columnar.slices.candidates import Owned
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.columnar.slices.cutting import numbered, slices
+from cepkit.indexing import bin_counts
 from cepkit.pattern.conditions import Comparison, Expression, variables_of
 from cepkit.pattern.evaluation.source import has_source
 from cepkit.pattern.normal_form import Branch
@@ -304,7 +305,7 @@ class _Searcher:
         number, tried = scan(tables, decide, lasts, events, matched, counts, memory, patience)
         rows = rows[:number]
         branches = np.array([branch for branch, _ in self._searches])[matched.searches[:number]]
-        self._count(tables, counts, np.bincount(branches, minlength=len(self._programs)).tolist())
+        self._count(tables, counts, bin_counts(branches, minlength=len(self._programs)).tolist())
         self._counters[0][0].seconds += perf_counter() - began
         rows[rows >= 0] += lasts.begin
         return tried, int(counts.looked[-1]), taken_blocks(self._programs, rows, branches)

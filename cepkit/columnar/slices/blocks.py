@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from cepkit.columnar.kernels.loops import take
 from cepkit.columnar.slices.candidates import Candidates
+from cepkit.indexing import repeated
 from cepkit.pattern.repetitions import Group
 
 Ints = npt.NDArray[np.int32]
@@ -58,7 +59,7 @@ class Members:
         rising[between - 1] = True  # two sets have no order
         if rising.all():
             return self  # to look costs a hundredth of sorting
-        matches = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        matches = repeated(np.arange(len(self.sizes)), self.sizes)
         return Members(self.starts, self.rows[np.lexsort((self.rows, matches))])
 
     def with_last(self, events: npt.NDArray[np.integer]) -> Members:
@@ -75,7 +76,7 @@ class Members:
         """Return the sets of the matches at `at`."""
         sizes = self.sizes[at]
         starts = np.concatenate(([0], np.cumsum(sizes)))
-        places = np.repeat(self.starts[:-1][at] - starts[:-1], sizes) + np.arange(starts[-1])
+        places = repeated(self.starts[:-1][at] - starts[:-1], sizes) + np.arange(starts[-1])
         return Members(starts, self.rows[places])
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from cepkit.columnar.compile.program import BoundClock, Program
 from cepkit.columnar.kernels.loops import counting_sort
 from cepkit.errors import UnsupportedError
+from cepkit.indexing import repeated
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.numbers import with_numbers_as_attributes
 from cepkit.pattern.policies import Clock
@@ -59,7 +60,7 @@ def with_numbers(
         keys = codes if came is None else codes[came]
         counting_sort(keys, starts, order)
         places = np.empty(len(columns), dtype=np.int64)
-        numbers = np.arange(len(columns)) - np.repeat(starts[:-1], np.diff(starts))
+        numbers = np.arange(len(columns)) - repeated(starts[:-1], np.diff(starts))
         places[order if came is None else came[order]] = numbers
     return replace(columns, arrivals=arrivals, places=places)
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
 from cepkit.aggregation.rows.result import Aggregates
@@ -17,6 +16,7 @@ from cepkit.figures.kit import style
 from cepkit.figures.kit.panels import Panels, add_bars, add_points, axis_name, hover_text, rows_of
 from cepkit.figures.kit.scales import Scale, TextScale, log10
 from cepkit.figures.kit.texts import cut, shown
+from cepkit.lazy import pd
 from cepkit.stream.sessions import run_job
 from cepkit.tables import value_text
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import pandas as pd
 import plotly.graph_objects as go
 
 from cepkit.columnar.results import shown as tidying
@@ -18,6 +17,7 @@ from cepkit.columnar.results.output import END, START
 from cepkit.columnar.results.rows import Rows
 from cepkit.errors import CepkitError, LimitError
 from cepkit.figures.diagrams.timeline import draw_timeline, timeline
+from cepkit.lazy import pd
 from cepkit.pattern.nodes import Event
 
 LIMIT = 50

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import pandas as pd
+import numpy as np
 import plotly.graph_objects as go
 
 from cepkit.columnar.results.shown import moment_text
@@ -107,7 +107,7 @@ def layout(why: WhyNot, width: float = WIDTH) -> Canvas:
     y = axis + _RADIUS + 4
     if marks:
         first, last = marks[0], marks[-1]
-        start = moment_text(pd.Timestamp(first.event.time, unit="us"))
+        start = moment_text(np.datetime64(first.event.time, "us"))
         length = duration_text(last.event.time - first.event.time)
         items.append(Text(first.x - 4, y, (start,), "left", SMALL))
         if last.x - first.x > width_of(start, SMALL) + width_of(length, SMALL) + 20:
@@ -208,7 +208,7 @@ def _mark(mark: PlacedEvent, axis: float, foot: float, width: float) -> list[Ite
     hover = "\n".join(
         [
             f"{event.variable} = {event.name}: {event.type}",
-            moment_text(pd.Timestamp(event.time, unit="us")),
+            moment_text(np.datetime64(event.time, "us")),
         ]
         + [f"{name} = {value}" for name, value in event.values.items()]
     )

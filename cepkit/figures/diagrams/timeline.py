@@ -7,18 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
 import plotly.graph_objects as go
 
 from cepkit.columnar.results.shown import moment_text
 from cepkit.figures.kit.panels import add_points
 from cepkit.figures.kit.style import GRID, SMALL, TEXT, colour_of, figure, ink, message, symbol_of
 from cepkit.figures.kit.texts import cut, shown
+from cepkit.lazy import pd
 from cepkit.stream.durations import duration_text
 from cepkit.tables import number
 
 _MARK = 20
-_MICROSECOND = pd.Timedelta(1, "us")
 ROW = 30
 LANE = 20
 ERROR_BELOW = 12
@@ -272,7 +271,7 @@ def _hover(event: pd.Series[Any]) -> tuple[str, ...]:
     if event.get("clock_error"):
         off = event["clock_error"]
         is_time = isinstance(off, pd.Timedelta)
-        lines[1] += f" ± {duration_text(off // _MICROSECOND) if is_time else number(off)}"
+        lines[1] += f" ± {duration_text(off // pd.Timedelta(1, 'us')) if is_time else number(off)}"
     if len(attributes) > _HOVER_ATTRIBUTES:
         lines.append(f"and {len(attributes) - _HOVER_ATTRIBUTES} more attributes")
     return tuple(lines)

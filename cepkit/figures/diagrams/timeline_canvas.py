@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
-
 from cepkit.columnar.results.shown import moment_text
 from cepkit.figures.diagrams.timeline import (
     ERROR_BELOW,
@@ -17,6 +15,7 @@ from cepkit.figures.diagrams.timeline import (
 from cepkit.figures.kit.canvas import Canvas, Circle, Dash, Item, Line, Text
 from cepkit.figures.kit.style import GRID, SIZE, SMALL, colour_of, ink
 from cepkit.figures.kit.texts import fitted
+from cepkit.lazy import pd
 from cepkit.tables import number
 
 WIDTH = 860

@@ -116,6 +116,10 @@ def are_comparable(left: ValueKind, right: ValueKind) -> bool:
     return len(kinds) < 2 or kinds in ({"integer", "float"}, {"timestamp", "text"})
 
 
+def _columns(place: c.Expression) -> list[str]:
+    return [n.name for n in c.walk(place) if isinstance(n, c.Attribute)]
+
+
 def check_comparable(
     place: c.Comparison | c.InList | c.Between, left: ValueKind, right: ValueKind
 ) -> None:
@@ -132,6 +136,11 @@ def check_comparable(
         hint = with_units(place)
     elif words == {"a time", "a number"}:
         hint = "a time is written as a text: a.ts > '2024-05-01 09:30:00'"
+    elif words == {"a text", "a number"} and (names := _columns(place)):
+        hint = (
+            f"if '{names[0]}' should hold numbers, convert the column, or read the CSV file with"
+            " decimal=',' or another option that fits"
+        )
     elif words == {"a time", "a duration"}:
         hint = "the difference of two times is a duration: b.ts - a.ts < 5 seconds"
     raise PatternError(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.indexing import reduced, repeated
 from cepkit.pattern import conditions
 from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.aggregates.columns import addends, origin_of
@@ -67,7 +68,7 @@ def set_function(node: Aggregate, members: Column | None, starts: Starts) -> Col
         case "count":
             return Column("integer", counts)
         case conditions.DISTINCT:
-            return Column("integer", _distinct(members.values, present, starts))
+            return Column("integer", _added(new_in_sets(members, starts).astype(np.int64), begins))
         case "sum" | "avg":
             sums = _added(np.where(present, as_floats(members), 0.0), begins)
             if members.kind in WHOLE:
@@ -97,17 +98,23 @@ def set_function(node: Aggregate, members: Column | None, starts: Starts) -> Col
             return Column("float", values, has_missing=True)
 
 
-def _distinct(
-    values: npt.NDArray[Any], present: npt.NDArray[np.bool_], starts: Starts
-) -> npt.NDArray[np.int64]:
-    """Return the number of different values of each set; O(n log n) for n members."""
-    owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))[present]
-    values = values[present]
-    order = np.lexsort((values, owners))
+def new_in_sets(members: Column, starts: Starts) -> npt.NDArray[np.bool_]:
+    """Return which members have a value that no earlier one of their set has; O(n log n).
+
+    Args:
+        members: The attribute of all members, set after set.
+        starts: The index of the first member of each set, and the end.
+    """
+    present = np.flatnonzero(~members.missing())
+    owners = repeated(np.arange(len(starts) - 1), np.diff(starts))[present]
+    values = members.values[present]
+    order = np.lexsort((values, owners))  # which keeps equal ones in order
     owners, values = owners[order], values[order]
-    new = np.ones(len(owners), dtype=np.bool_)
-    new[1:] = (owners[1:] != owners[:-1]) | (values[1:] != values[:-1])
-    return np.bincount(owners[new], minlength=len(starts) - 1)
+    differs = np.ones(len(order), dtype=np.bool_)
+    differs[1:] = (owners[1:] != owners[:-1]) | (values[1:] != values[:-1])
+    new = np.zeros(int(starts[-1]), dtype=np.bool_)
+    new[present[order[differs]]] = True
+    return new
 
 
 def _accumulated(
@@ -123,7 +130,7 @@ def _accumulated(
 
 
 def _added(values: npt.NDArray[Any], begins: Starts) -> npt.NDArray[Any]:
-    return np.add.reduceat(values, begins) if len(begins) else values[:0]
+    return reduced(np.add, values, begins) if len(begins) else values[:0]
 
 
 def _extreme(
@@ -135,7 +142,7 @@ def _extreme(
     kind: Any = np.finfo(values.dtype) if values.dtype.kind == "f" else np.iinfo(values.dtype)
     neutral = kind.max if least else kind.min
     filled = np.where(present, values, values.dtype.type(neutral))
-    extremes = (np.minimum if least else np.maximum).reduceat(filled, begins)
+    extremes = reduced(np.minimum if least else np.maximum, filled, begins)
     absent = _added(present.astype(np.int64), begins) == 0
     match members.kind:
         case "float" | "null":

@@ -267,6 +267,8 @@ class _Report:
         ):
             argument = self.text[self.after[0].end() :].partition(")")[0].strip()
             yield f"write {self.before[-1][0].lower()}({argument})"
+        if self.accepts & {"_TO", "TO"} and self.word in ("[", ".", "("):
+            yield "a bound names variables: FROM a TO b; of a set from first to last: FROM c TO c"
         around = self.text[max(0, self.position - 1) : self.position + 2]
         for pair in (around[:2], around[1:3], self.word.upper(), around[1:2]):
             if pair in FOREIGN and self.word and "_PATTERN" not in self.accepts:

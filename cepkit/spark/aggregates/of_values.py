@@ -27,6 +27,7 @@ from cepkit.spark.matches.result import SparkMatches
 from cepkit.spark.passes.frame import ResultFrame
 from cepkit.spark.passes.here import Here
 from cepkit.stream.reading.ingest import attribute
+from cepkit.stream.reading.nested import quoted
 
 _MICROSECONDS = {
     "DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000,
@@ -71,7 +72,7 @@ def aggregate_frame(matches: SparkMatches, rows: Returned, query: Query) -> Resu
 
 
 def _column(name: str) -> Column:
-    return F.col("`" + name.replace("`", "``") + "`")
+    return F.col(quoted(name))
 
 
 def _plain(values: Column, type_: pa.DataType) -> Column:

@@ -86,8 +86,3 @@ def event_type(columns: t.StructType, names: Sequence[str], schema: Schema) -> t
     """Return the Spark type of an event in a match; see `match_columns`."""
     by_name = dict(zip(names, nullable(columns).fields, strict=True))
     return t.StructType([by_name[name] for name in schema.carried(names)])
-
-
-def quoted(name: str) -> str:
-    """Return any column name quoted for Spark's expressions."""
-    return "`" + name.replace("`", "``") + "`"

@@ -22,7 +22,8 @@ from cepkit.pattern.evaluation.functions.registered import (
     register_function,
     registered_function,
 )
-from cepkit.pattern.nodes import events_of
+from cepkit.pattern.kinds import check_no_type_is_a_kind, kinds_of
+from cepkit.pattern.nodes import Kind, events_of
 from cepkit.pattern.policies import Clock
 from cepkit.pattern.query import Query
 from cepkit.spark.cells.schemas import arrow_columns
@@ -51,6 +52,7 @@ class Sending:
         functions: The user's functions that conditions call.
         numbers: The clocks besides time whose numbers are sent with the rows, after the columns.
         arrival: The arrival column; None for row order.
+        kinds: Those that patterns define; no type may have the name of one.
     """
 
     schema: Schema
@@ -60,6 +62,7 @@ class Sending:
     functions: Mapping[str, UserFunction] = field(default_factory=dict)
     numbers: tuple[Clock, ...] = ()
     arrival: str | None = None
+    kinds: tuple[Kind, ...] = ()
 
     @property
     def fields(self) -> pa.Schema:
@@ -86,15 +89,21 @@ class Sending:
         return table if table.schema.equals(fields) else table.cast(fields)
 
     def events(self, table: pa.Table) -> EventColumns:
-        """Return the rows of a cell as events."""
+        """Return the rows of a cell as events.
+
+        Raises:
+            PatternError: A kind that a pattern defines is called like one of their types.
+        """
         numbers = {clock: numbers_of(table, clock) for clock in self.numbers}
-        return event_columns(
+        events = event_columns(
             table.select(self.columns.names),
             self.schema,
             self.attributes,
             arrivals=numbers.get("arrival"),
             places=numbers.get("place"),
         )
+        check_no_type_is_a_kind(self.kinds, events.type_names)
+        return events
 
     def times(self, table: pa.Table) -> Integers:
         """Return the times of rows in microseconds.
@@ -195,6 +204,7 @@ def sending_for(
         functions_of(*queries),
         numbers,
         stream.schema.arrival,
+        tuple(kind for query in queries for kind in kinds_of(query.written)),
     )
 
 
@@ -209,7 +219,8 @@ def measuring(stream: Stream, query: Query) -> Sending:
     needed = (*schema.roles, *read)
     schema.check(names, needed)
     columns = arrow_columns(stream.source, names, needed)
-    return Sending(schema, columns, tuple(read), types_of(query), functions_of(query))
+    functions, kinds = functions_of(query), kinds_of(query.written)
+    return Sending(schema, columns, tuple(read), types_of(query), functions, kinds=kinds)
 
 
 def types_of(query: Query) -> frozenset[str] | None:

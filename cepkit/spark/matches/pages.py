@@ -23,12 +23,12 @@ from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.progress import Progress
-from cepkit.spark.cells.schemas import quoted
 from cepkit.spark.matches.detect import detect
 from cepkit.spark.matches.result import SparkMatches
 from cepkit.spark.passes.rows import StreamRows, seconds_of
 from cepkit.spark.session.progress import run_with_progress
 from cepkit.statistics.stream_counts import attributes_read
+from cepkit.stream.reading.nested import quoted
 from cepkit.stream.schema import Schema
 
 SIZE = 100

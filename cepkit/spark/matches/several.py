@@ -17,7 +17,7 @@ from cepkit.pattern.query import Query
 from cepkit.pattern.several import PATTERN
 from cepkit.planners.choose import is_quick
 from cepkit.progress import Progress
-from cepkit.spark.cells.schemas import match_columns, quoted
+from cepkit.spark.cells.schemas import match_columns
 from cepkit.spark.matches.detect import detect, detect_fetched, start
 from cepkit.spark.matches.result import MatchesPass, SparkMatches
 from cepkit.spark.matches.sinks import number_of
@@ -27,6 +27,7 @@ from cepkit.spark.passes.here import Here
 from cepkit.spark.passes.one_table import QUERY
 from cepkit.spark.passes.part import origin_of
 from cepkit.spark.session.progress import run_with_progress
+from cepkit.stream.reading.nested import quoted
 from cepkit.stream.sessions import check_session
 from cepkit.stream.stream import Stream
 from cepkit.tables import count_text

@@ -14,10 +14,11 @@ from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.workload import Group
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import PATTERN
-from cepkit.spark.cells.schemas import match_columns, quoted
+from cepkit.spark.cells.schemas import match_columns
 from cepkit.spark.cells.sending import Sending
 from cepkit.spark.passes.one_table import QUERY, OneTable, one_table
 from cepkit.stream.columns import EventColumns
+from cepkit.stream.reading.nested import quoted
 from cepkit.stream.stream import Stream
 
 

@@ -95,7 +95,7 @@ def row_groups(
         except (pa.ArrowException, OSError):
             return None
         with file:
-            if not is_read_alike(file, names, columns):
+            if not is_read_alike(file.metadata, file.schema_arrow, names, columns):
                 return None
             of_file = groups_of(path, file.metadata, schema, kind)
         if of_file is None:

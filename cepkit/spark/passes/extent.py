@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F
 
@@ -18,6 +19,7 @@ from cepkit.statistics.keys import KeyCounts
 from cepkit.statistics.model import Statistics
 from cepkit.stream.columns import Dropped
 from cepkit.stream.stream import Stream
+from cepkit.stream.warnings import warn_of_unit
 
 KEY_BUCKETS = 256
 """The number of hash buckets of keys for bounding the heaviest key."""
@@ -116,6 +118,8 @@ def measured_extent(
     ends = [end for row in counted for end in (row.first, row.last)]
     times = [end for end in ends if end is not None and math.isfinite(end)]
     first, last = (math.floor(min(times)), math.ceil(max(times))) if times else (0, 0)
+    if times:
+        warn_of_unit(stream.schema.time, np.array([first, last]) * 1_000_000, stream.schema.unit)
     dropped = sum((Dropped(row.null_time, row.null_type) for row in counted), Dropped())
     return (
         Extent(sum(events), first * 1_000_000, last * 1_000_000, max(events, default=0)),

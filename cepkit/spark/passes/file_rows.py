@@ -27,6 +27,7 @@ from cepkit.spark.passes.scanned import is_read_alike, scanned_files
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading.arrow import is_text
 from cepkit.stream.reading.ingest import type_codes
+from cepkit.stream.reading.nested import flat, flattened, paths
 from cepkit.stream.reading.times import microseconds
 from cepkit.stream.schema import Schema
 from cepkit.stream.stream import Stream
@@ -119,7 +120,8 @@ class FileRows:
         texts = [name for name in names if is_text(self.columns.field(name).type)]
         with pq.ParquetFile(path, metadata=footer, read_dictionary=texts, pre_buffer=False) as file:
             alone = len(self.groups) < _THREADS  # then its columns are decoded in parallel
-            return file.read_row_group(number, names, use_threads=alone).select(names)
+            rows = file.read_row_group(number, names, use_threads=alone)
+            return flattened(rows).select(names)
 
     def _from_each(self, work: Callable[[int], Result]) -> Iterator[Result]:
         places = range(len(self.groups))
@@ -147,20 +149,20 @@ def file_rows(stream: Stream, columns: pa.Schema, *, in_order: bool) -> FileRows
     Args:
         in_order: Whether the rows must be in Spark's order.
     """
-    paths = scanned_files(stream.source)
-    if paths is None or len(paths) > (1 if in_order else MOST_FILES):
+    files = scanned_files(stream.source)
+    if files is None or len(files) > (1 if in_order else MOST_FILES):
         return None
     groups: list[tuple[Path, pq.FileMetaData, int]] = []
     rows = 0
-    for path in paths:
+    for path in files:
         try:
             with pq.ParquetFile(path) as file:
-                # A dot would name a part of a column.
-                if any("." in name for name in file.schema_arrow.names):
+                footer, stored = file.metadata, file.schema_arrow
+                # A dot names a field of a struct.
+                if any("." in name for names in paths(stored) for name in names):
                     return None
-                if not is_read_alike(file, stream.column_names, columns):
+                if not is_read_alike(footer, flat(stored), stream.column_names, columns):
                     return None
-                footer = file.metadata
         except (pa.ArrowException, OSError):
             return None
         rows += footer.num_rows

@@ -6,12 +6,13 @@ import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache, wraps
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, cast
 
 from pyspark.sql import DataFrame, SparkSession
 
 from cepkit.arguments import typed
 from cepkit.columnar.results.frames import frame_of
+from cepkit.errors import UnsupportedError
 from cepkit.memory import Room
 from cepkit.printing import html_output, html_text, visible
 from cepkit.progress import WithProgress
@@ -268,6 +269,13 @@ class ResultFrame(WithProgress, DataFrame):
         table = self._watched(self._again().toArrow, "fetching")
         self._warn()
         return table
+
+    def __iter__(self) -> NoReturn:
+        # Without it Python would loop over the columns.
+        raise UnsupportedError(
+            "a loop over rows that are in Spark",
+            hint="to_pandas() brings all of them here, toLocalIterator() one after the other",
+        )
 
     def __repr__(self) -> str:
         return f"{self._title}\n{super().__repr__()}"

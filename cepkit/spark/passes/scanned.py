@@ -2,14 +2,16 @@
 
 Python reads such files instead of Spark: workers (`delivery.py`) or this process (`file_rows.py`).
 The DataFrame must be a scan of local Parquet files without filters, partition columns or cached
-rows, and nothing may make Spark read a value differently: the calendar of ancient times, columns
-that are found by the numbers of fields, or files that have changed since Spark listed them.
+rows; its columns may be fields of structs. Nothing may make Spark read a value differently: the
+calendar of ancient times, columns that are found by the numbers of fields, or files that have
+changed since Spark listed them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
@@ -38,8 +40,7 @@ def scanned_files(frame: DataFrame) -> list[Path] | None:
             node = node.child()
         elif kind == "Project":
             columns = node.projectList()
-            parts = [columns.apply(i).getClass().getSimpleName() for i in range(columns.size())]
-            if any(part != "AttributeReference" for part in parts):
+            if not all(_is_column(columns.apply(i)) for i in range(columns.size())):
                 return None
             node = node.child()
         else:
@@ -63,6 +64,19 @@ def scanned_files(frame: DataFrame) -> list[Path] | None:
     if listing.getClass().getSimpleName() != "InMemoryFileIndex":
         return None
     return _unchanged(list(relation.inputFiles()), listing.sizeInBytes())
+
+
+def _is_column(expression: Any) -> bool:
+    """Return whether an expression is a column, or a field of a struct under its whole name."""
+    if expression.getClass().getSimpleName() != "Alias":
+        return bool(expression.getClass().getSimpleName() == "AttributeReference")
+    path, part = [], expression.child()
+    while part.getClass().getSimpleName() == "GetStructField":
+        path.append(part.extractFieldName())
+        part = part.child()
+    if part.getClass().getSimpleName() != "AttributeReference":
+        return False
+    return bool(expression.name() == ".".join((part.name(), *reversed(path))))
 
 
 def _unchanged(addresses: Sequence[str], size: int) -> list[Path] | None:
@@ -96,9 +110,11 @@ def rows_in_files(frame: DataFrame) -> int | None:
         return None
 
 
-def is_read_alike(file: pq.ParquetFile, names: Sequence[str], columns: pa.Schema) -> bool:
-    """Return whether Arrow and Spark read the same from a file."""
-    return _same_columns(file.schema_arrow, names, columns) and not _old(file.metadata)
+def is_read_alike(
+    footer: pq.FileMetaData, stored: pa.Schema, names: Sequence[str], columns: pa.Schema
+) -> bool:
+    """Return whether Arrow and Spark read the same from a file with these columns."""
+    return _same_columns(stored, names, columns) and not _old(footer)
 
 
 def _old(footer: pq.FileMetaData) -> bool:

@@ -23,6 +23,7 @@ from cepkit.statistics.stream_counts import StreamCounts
 from cepkit.stream.columns import MISSING_INTEGER, Dropped
 from cepkit.stream.reading.ingest import type_codes
 from cepkit.stream.reading.times import microseconds
+from cepkit.stream.warnings import warn_of_unit
 
 _ENDS = "first long, last long"
 
@@ -107,6 +108,8 @@ def count_types(
     else:
         has_name = pa.array([name is not None for name in names], pa.bool_())
         first, last = _ends(source, table.filter(has_name))
+    if first is not None and last is not None:
+        warn_of_unit(schema.time, [first, last], schema.unit)
     of_type = {name: n for name, n in events.items() if n and name is not None}
     return TypeCounts(
         StreamCounts(of_type, dropped, first, last),

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from cepkit.columnar.results.reports import warn_of_tied
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.kinds import check_no_type_is_a_kind
 from cepkit.pattern.query import Query
@@ -56,7 +57,7 @@ def statistics_for_plans(
     wide = [field.name for field in sending.columns if not has_width(field.type)]
     known = counted(stream, wide)
     counts = known.counts
-    check_no_type_is_a_kind(query, counts.by_type)
+    check_no_type_is_a_kind(sending.kinds, counts.by_type)
     if not known.events(sending.types):
         return combine(query, counts, [tally_slice(nothing, query, seed=seed)])
     source, kept, partition = StreamRows(stream), kept_of(stream), query.partition_by
@@ -99,6 +100,7 @@ def _measured(sample: Sample, query: Query, known: TypeCounts, *, joins: bool) -
     """Return the statistics of a sample."""
     counts = known.counts
     columns, design, seed = sample.sending.events(sample.table), sample.design, sample.seed
+    warn_of_tied(columns, query)
     slices = None if design.begins is None else _slices(columns, design, query, sample, known)
     if slices is not None:
         return measured_slices(slices, query, counts, seed=seed, joins=joins)

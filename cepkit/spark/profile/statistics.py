@@ -24,6 +24,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from cepkit.pattern.evaluation.kind_checks import check_kinds
+from cepkit.pattern.kinds import check_no_type_is_a_kind
 from cepkit.pattern.policies import TimeWindow
 from cepkit.pattern.query import Query
 from cepkit.progress import Progress
@@ -84,7 +85,8 @@ def profile(
 
     Raises:
         StreamError: A missing column, a time that is no time, a column that cannot be read.
-        PatternError: A condition compares values that cannot be compared.
+        PatternError: A condition compares values that cannot be compared, or a kind is called like
+            a type.
         UnsupportedError: The DataFrame is a stream.
     """
     batch_frame(stream)
@@ -94,6 +96,7 @@ def profile(
     source = StreamRows(stream)
     known = kept_of(stream).counts = count_types(source, progress=progress)
     counts = known.counts
+    check_no_type_is_a_kind(sending.kinds, counts.by_type)
     sample: _Sample | None = None
     if known.events(sending.types):
         sample = _Profiler(source, sending, query, seed, sample_events, joins).sample(counts)

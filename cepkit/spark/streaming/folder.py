@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from cepkit.spark.cells.schemas import quoted
 from cepkit.spark.session.local import get_session
+from cepkit.stream.reading.nested import quoted
 from cepkit.stream.schema import UNITS
 
 

@@ -11,8 +11,8 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 
+from cepkit.lazy import pa
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.policies import TimeWindow
 from cepkit.pattern.query import Query

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cepkit.indexing import repeated
 from cepkit.pattern.conditions import variables_of
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.normal_form import Branch
@@ -96,7 +97,7 @@ class Pairs:
             numbers = np.sort(numbers.astype(np.int32) if self.number < 2**31 else numbers)
         if len(self.ends) < len(numbers):
             upto = np.searchsorted(numbers, self.ends)
-            owners = np.repeat(np.arange(len(self.ends)), np.diff(upto, prepend=0))
+            owners = repeated(np.arange(len(self.ends)), np.diff(upto, prepend=0))
         else:
             owners = np.searchsorted(self.ends, numbers, side="right")
         begins = np.concatenate(([0], self.ends[:-1]))

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cepkit.indexing import bin_counts
 from cepkit.pattern.canonical import CanonicalEvent, canonical_event
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.nodes import events_of
@@ -206,7 +207,7 @@ def _same_key(columns: EventColumns, query: Query) -> float:
         {name: columns.attributes[name].take(rows) for name in query.partition_by},
         columns.carried,
     )
-    of_key = np.bincount(partition_of(sample, query.partition_by)).astype(np.float64)
+    of_key = bin_counts(partition_of(sample, query.partition_by)).astype(np.float64)
     number = len(rows)
     # Scale up for the events left out, which share keys as well; no event pairs with itself.
     pairs = float((of_key * (of_key - 1)).sum()) / max(1.0, number * (number - 1.0))

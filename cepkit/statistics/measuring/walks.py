@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.errors import LimitError, UnsupportedError
+from cepkit.indexing import repeated
 from cepkit.pattern.canonical import canonical_event
 from cepkit.pattern.conditions import Expression, variables_of
 from cepkit.pattern.evaluation.columns import truth
@@ -243,8 +244,8 @@ class Breaking:
             done = int(ends[begin - 1]) if begin else 0
             end = max(begin + 1, int(np.searchsorted(ends, done + _PAIRS, side="right")))
             widths = scope.widths[begin:end]
-            owners = np.repeat(np.arange(begin, begin + len(widths)), widths)
-            within = np.arange(len(owners)) - np.repeat(np.cumsum(widths) - widths, widths)
+            owners = repeated(np.arange(begin, begin + len(widths)), widths)
+            within = np.arange(len(owners)) - repeated(np.cumsum(widths) - widths, widths)
             new = scope.rows[scope.begins[owners] + within]
             pairs = {**{v: each[owners] for v, each in rows.items()}, self._variable: new}
             held = _fit(self._columns, pairs, scope, self._conditions)

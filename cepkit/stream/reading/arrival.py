@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.errors import StreamError
-from cepkit.lazy import pc
+from cepkit.lazy import pa, pc
 from cepkit.stream.reading.arrow import ArrowColumn, described, single
 
 Integers = npt.NDArray[np.int64]

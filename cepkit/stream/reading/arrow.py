@@ -21,10 +21,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.errors import StreamError
-from cepkit.lazy import pc
+from cepkit.lazy import pa, pc
 
 _MOST_DIGITS = 76
 

@@ -15,9 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from cepkit.errors import LimitError
+from cepkit.lazy import pa
 from cepkit.memory import free_memory, size_text
 from cepkit.stream.coded import decoded
 from cepkit.stream.columns import Column, EventColumns, LazyRows

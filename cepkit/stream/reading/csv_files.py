@@ -9,16 +9,15 @@ from __future__ import annotations
 import csv
 import gzip
 import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TextIO
-
-import pyarrow as pa
-import pyarrow.csv as pa_csv
+from typing import Any, TextIO
 
 from cepkit.errors import StreamError
-from cepkit.lazy import pc
+from cepkit.lazy import pa, pa_csv, pc
 from cepkit.stream.paths import broken, shown
 from cepkit.stream.schema import separator_hint
 
@@ -76,6 +75,16 @@ def csv_names(path: Path, form: CsvFormat = _PLAIN) -> tuple[str, ...]:
     return tuple(names)
 
 
+def csv_columns(files: Sequence[Path], form: CsvFormat = _PLAIN) -> tuple[str, ...]:
+    """Return the names of the columns of CSV files; each once, if there are several files.
+
+    Raises:
+        StreamError: As of `csv_names`.
+    """
+    headers = [csv_names(file, form) for file in files]
+    return headers[0] if len(headers) == 1 else tuple(dict.fromkeys(chain.from_iterable(headers)))
+
+
 def _first_lines(file: TextIO) -> Iterator[str]:
     """Yield lines; at most the first megabyte of a file with hardly any line ends."""
     while line := file.readline(_LONGEST_LINE):
@@ -91,7 +100,7 @@ def read_csv_files(
     limit: int | None,
     form: CsvFormat = _PLAIN,
 ) -> pa.Table:
-    """Return columns of CSV files as a table.
+    """Return columns of CSV files as a table; one that a file lacks is missing in its rows.
 
     Args:
         path: The place of the files, for error messages.
@@ -101,27 +110,36 @@ def read_csv_files(
     tables: list[pa.Table] = []
     for file in files:
         csv_names(file, form)  # raises clear errors
-        tables.append(_read_csv(file, columns, limit, form))
+        tables.append(_read_csv(file, columns, limit, form, alone=len(files) == 1))
         if limit is not None and sum(len(table) for table in tables) >= limit:
             break
     if len(tables) == 1:
         return tables[0]
+    # Where a column holds NA and nothing else, they are texts if others of that column are.
+    texts = {f.name for table in tables for f in table.schema if pa.types.is_string(f.type)}
+    for place, table in enumerate(tables):
+        if again := [f.name for f in table.schema if f.name in texts and pa.types.is_null(f.type)]:
+            named = replace(form, texts=(*form.texts, *again))
+            tables[place] = _read_csv(files[place], columns, limit, named, alone=False)
     try:
         return pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as error:
         raise broken(path, error) from error
 
 
-def _read_csv(path: Path, columns: list[str], limit: int | None, form: CsvFormat) -> pa.Table:
+def _read_csv(
+    path: Path, columns: list[str], limit: int | None, form: CsvFormat, *, alone: bool
+) -> pa.Table:
+    options = partial(_options, columns, form, alone=alone)
     try:
         if limit is not None:
-            return _first_block(path, columns).slice(0, limit)
+            return _first_block(path, options).slice(0, limit)
         try:
-            table = pa_csv.read_csv(path, **_options(columns, _FIRST_BLOCK, form))
+            table = pa_csv.read_csv(path, **options(_FIRST_BLOCK))
         except pa.ArrowInvalid as error:
             if "conversion error" not in str(error):
                 raise
-            table = pa_csv.read_csv(path, **_options(columns, _WHOLE_FILE, form))
+            table = pa_csv.read_csv(path, **options(_WHOLE_FILE))
     except (pa.ArrowException, KeyError, UnicodeDecodeError, OSError) as error:
         if "Empty CSV file" in str(error):  # only a header, without a line end
             return pa.table({name: pa.nulls(0) for name in columns})
@@ -131,23 +149,24 @@ def _read_csv(path: Path, columns: list[str], limit: int | None, form: CsvFormat
     return _without_empty_texts(table)
 
 
-def _first_block(path: Path, columns: list[str]) -> pa.Table:
+def _first_block(path: Path, options: Callable[[int], dict[str, Any]]) -> pa.Table:
     try:
-        with pa_csv.open_csv(path, **_options(columns, _BEGINNING)) as reader:
+        with pa_csv.open_csv(path, **options(_BEGINNING)) as reader:
             batch = next(iter(reader), None)
             table = pa.Table.from_batches([] if batch is None else [batch], reader.schema)
     except pa.ArrowInvalid:
         # A header longer than a block, or a broken file: read the whole file.
-        table = pa_csv.read_csv(path, **_options(columns, _FIRST_BLOCK))
+        table = pa_csv.read_csv(path, **options(_FIRST_BLOCK))
     return _without_empty_texts(table)
 
 
-def _options(columns: list[str], block: int, form: CsvFormat = _PLAIN) -> dict[str, object]:
+def _options(columns: list[str], form: CsvFormat, block: int, *, alone: bool) -> dict[str, Any]:
     return {
         "read_options": pa_csv.ReadOptions(block_size=block, encoding=form.encoding),
         "parse_options": pa_csv.ParseOptions(delimiter=form.sep, newlines_in_values=True),
         "convert_options": pa_csv.ConvertOptions(
             include_columns=columns,
+            include_missing_columns=not alone,
             decimal_point=form.decimal,
             column_types=dict.fromkeys(form.texts, pa.string()),
         ),

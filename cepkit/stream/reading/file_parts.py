@@ -14,9 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
 
+from cepkit.lazy import pa, pq
 from cepkit.stream.coded import coded_field
 from cepkit.stream.columns import MISSING_INTEGER, EventColumns
 from cepkit.stream.reading import readers

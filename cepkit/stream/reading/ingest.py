@@ -26,10 +26,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.errors import LimitError, StreamError
-from cepkit.lazy import pc
+from cepkit.lazy import pa, pc
 from cepkit.stream.columns import MISSING_INTEGER, Column, Dropped, EventColumns, LazyRows
 from cepkit.stream.reading.arrival import arrival_numbers
 from cepkit.stream.reading.arrow import (

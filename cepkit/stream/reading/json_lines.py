@@ -13,10 +13,8 @@ import os
 import zlib
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.json as pa_json
-
 from cepkit.errors import LimitError, StreamError
+from cepkit.lazy import pa, pa_json
 from cepkit.memory import free_memory, size_text
 from cepkit.stream.paths import check_file, shown, status_of
 
@@ -30,16 +28,6 @@ _MOST_ARRAY = 1 << 28
 def is_json(name: str) -> bool:
     """Return whether the name of a file is that of a JSON file."""
     return name.casefold().removesuffix(".gz").endswith(_SUFFIXES)
-
-
-def json_files(folder: Path) -> list[Path]:
-    """Return the files of a folder, by name, if all are JSON; hidden ones do not count."""
-    try:
-        entries = sorted(folder.iterdir()) if folder.is_dir() else []
-    except (OSError, ValueError):  # what reads the folder says why
-        return []
-    files = [path for path in entries if not path.name.startswith((".", "_"))]
-    return files if all(is_json(path.name) for path in files) else []
 
 
 def read_json(path: Path) -> pa.Table:

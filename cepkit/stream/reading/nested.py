@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import pyarrow as pa
-
+from cepkit.lazy import pa
 from cepkit.stream.sessions import check_session
 
 Path = tuple[str, ...]
@@ -75,8 +74,9 @@ def _expressions(fields: Iterable[Any], above: Path = ()) -> Iterator[str]:
         if inner := _fields_of(field):
             yield from _expressions(inner, path)
         else:
-            yield f"{'.'.join(map(_quoted, path))} AS {_quoted('.'.join(path))}"
+            yield f"{'.'.join(map(quoted, path))} AS {quoted('.'.join(path))}"
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return any column name quoted for Spark's expressions."""
     return "`" + name.replace("`", "``") + "`"

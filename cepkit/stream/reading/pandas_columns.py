@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.errors import StreamError
-from cepkit.lazy import pc, pd
+from cepkit.lazy import pa, pc, pd
 from cepkit.stream.coded import coded_field, decoded, value_codes
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading.arrow import ArrowColumn, integers, is_text

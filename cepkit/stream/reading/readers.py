@@ -16,17 +16,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import pyarrow as pa
-import pyarrow.parquet as pa_parquet
-
 from cepkit.errors import StreamError
-from cepkit.lazy import pc
+from cepkit.lazy import pa, pc, pq
 from cepkit.stream.paths import broken, cannot_read, check_file, shown, status_of
 from cepkit.stream.reading.arrow import is_text
-from cepkit.stream.reading.csv_files import CsvFormat, csv_names, read_csv_files
+from cepkit.stream.reading.csv_files import CsvFormat, csv_columns, read_csv_files
+from cepkit.stream.reading.json_lines import is_json
 from cepkit.stream.reading.nested import flat, paths
 from cepkit.stream.reading.row_groups import groups_of
 from cepkit.stream.schema import Schema
+from cepkit.stream.warnings import warn_of_unread
 
 if TYPE_CHECKING:
     import pyarrow.dataset as pa_dataset
@@ -40,9 +39,12 @@ _SUFFIXES: dict[str, Format] = {
     ".pq": "parquet",
 }
 _EXPECTED = (
-    f"a file that ends in {', '.join(_SUFFIXES)}, or a folder of such files; or one that ends in"
-    " .json, .jsonl or .ndjson"
+    f"a file that ends in {', '.join(_SUFFIXES)}, .json, .jsonl or .ndjson, or a folder of files"
+    " of one format"
 )
+
+_LIST = 'a list of its files: ck.events(sorted(Path(folder).glob("*.parquet")), ...)'
+_OTHER_TABLES = (".tsv", ".orc", ".avro", ".xlsx", ".csv.zip", ".csv.bz2", ".csv.zst")
 
 MOST_ENTRIES = 100_000
 """The most entries of a folder and its subfolders: a second or two of listing."""
@@ -55,7 +57,9 @@ def column_names(path: Path) -> tuple[str, ...]:
         StreamError: The file does not exist, or does not have the format of its suffix.
     """
     data = data_at(path)
-    return csv_names(data.files[0]) if data.format == "csv" else tuple(_schema(data).names)
+    if data.format == "parquet":
+        return tuple(_schema(data).names)
+    return csv_columns(data.files)
 
 
 def read_csv(path: Path, form: CsvFormat) -> pa.Table:
@@ -65,7 +69,7 @@ def read_csv(path: Path, form: CsvFormat) -> pa.Table:
         StreamError: As of `read_table`.
     """
     data = data_at(path, "csv")
-    names = csv_names(data.files[0], form)
+    names = csv_columns(data.files, form)
     if twice := [name for name in names if names.count(name) > 1]:
         raise StreamError(f"{shown(path)} has more than one column '{twice[0]}'")
     return read_csv_files(path, data.files, list(names), None, form)
@@ -106,7 +110,20 @@ def read_table(
         dataset = _dataset(data, texts)
         if within is not None and within.has_range:
             dataset = _part_within(dataset, within, schema.field(within.time).type)
-        return dataset.to_table(columns=_projection(dataset, columns))
+        table = dataset.to_table(columns=_projection(dataset, columns))
+        if not data.one_file:
+            _warn_of_unread_columns(path, dataset)
+        return table
+
+
+def _warn_of_unread_columns(path: Path, dataset: pa_dataset.FileSystemDataset) -> None:
+    """Warn of columns that the first file of a folder lacks, by the footers just read."""
+    known = {*dataset.schema.names}
+    for fragment in dataset.get_fragments():
+        for name in fragment.physical_schema.names:
+            if name not in known:
+                warn_of_unread(path, Path(fragment.path), name)
+                return
 
 
 def _projection(dataset: pa_dataset.Dataset, columns: Sequence[str]) -> Any:
@@ -135,7 +152,7 @@ def _read_file(data: Data, columns: list[str], texts: list[str], within: Schema 
     metadata = _metadata(data)
 
     def part(group: int) -> pa.Table:
-        with pa_parquet.ParquetFile(
+        with pq.ParquetFile(
             data.path, metadata=metadata, read_dictionary=texts, pre_buffer=False
         ) as file:
             return file.read_row_group(group, columns, use_threads=False).select(columns)
@@ -164,7 +181,7 @@ def _beginning(data: Data, schema: pa.Schema, limit: int) -> pa.Table:
     if not limit:
         return pa.Table.from_batches([], schema)
     columns = schema.names
-    with pa_parquet.ParquetFile(data.files[0]) as file:
+    with pq.ParquetFile(data.files[0]) as file:
         stored = file.schema_arrow
         here = all(stored.get_field_index(f.name) >= 0 for f in schema)
         if here and pa.schema([stored.field(name) for name in columns]).equals(schema):
@@ -229,17 +246,25 @@ def data_at(path: Path, otherwise: Format | None = None) -> Data:
         _check(path, status)
         return Data(path, kind, (path,))
     files = sorted(_files_in(path))
-    kinds = {_suffix_format(file.name) for file in files}
-    if len(kinds) == 1:
-        (kind,) = kinds
-        assert kind is not None
+    firsts = {_suffix_format(file.name): file.relative_to(path) for file in reversed(files)}
+    kind = next(iter(firsts), None)
+    if len(firsts) == 1 and kind is not None:
         return Data(path, kind, tuple(files))
-    what = "both CSV and Parquet files" if files else "no file of events"
+    of_several = " and ".join(sorted(map(shown, firsts.values())))
     raise StreamError(
-        f"the folder {shown(path)} holds {what}",
-        expected=_EXPECTED,
-        hint='a list of its files: ck.events(sorted(Path(folder).glob("*.jsonl")), ...)',
+        f"the folder {shown(path)} holds {of_several or 'no file of events'}",
+        expected="files of one format" if files else _EXPECTED,
+        hint=_LIST if files else None,
     )
+
+
+def json_files(path: Path) -> list[Path]:
+    """Return the files of a folder and its subfolders, if all files of events there are JSON."""
+    try:
+        files = sorted(_files_in(path)) if path.is_dir() else []
+    except OSError:  # what reads the path says why
+        return []
+    return files if all(is_json(file.name) for file in files) else []
 
 
 def _files_in(folder: Path) -> list[Path]:
@@ -272,7 +297,7 @@ def _files_in(folder: Path) -> list[Path]:
                     path = Path(entry.path)
                     if entry.is_dir():
                         pending.append(path)
-                    elif _suffix_format(entry.name):
+                    elif _suffix_format(entry.name) or _is_other_table(entry.name):
                         _check(path, status_of(path, StreamError))
                         files.append(path)
         except OSError as error:
@@ -300,6 +325,11 @@ def _suffix_format(name: str) -> Format | None:
     return next((kind for suffix, kind in _SUFFIXES.items() if folded.endswith(suffix)), None)
 
 
+def _is_other_table(name: str) -> bool:
+    """Return whether a file seems to hold rows, in a format that a folder is not read in."""
+    return is_json(name) or name.casefold().removesuffix(".gz").endswith(_OTHER_TABLES)
+
+
 def schema_of(path: Path) -> pa.Schema:
     """Return the columns of Parquet files."""
     return _schema(data_at(path))
@@ -311,7 +341,9 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
-        raise broken(path, error) from error
+        raised = broken(path, error)
+        raised.hint = raised.hint or (_LIST if path.is_dir() else None)
+        raise raised from error
 
 
 def _schema(data: Data) -> pa.Schema:
@@ -320,9 +352,9 @@ def _schema(data: Data) -> pa.Schema:
     return flat(_metadata(data).schema.to_arrow_schema() if one else _dataset(data).schema)
 
 
-def _metadata(data: Data) -> pa_parquet.FileMetaData:
+def _metadata(data: Data) -> pq.FileMetaData:
     with _opening(data):
-        return pa_parquet.read_metadata(data.path)
+        return pq.read_metadata(data.path)
 
 
 def _dataset(data: Data, coded: Sequence[str] = ()) -> pa_dataset.Dataset:

@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from cepkit.errors import StreamError
+from cepkit.lazy import pa, pq
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading.arrow import is_text
 from cepkit.stream.reading.time_zones import is_utc

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-import pyarrow as pa
-
 from cepkit.errors import StreamError, telling
+from cepkit.lazy import pa
 from cepkit.stream.reading import arrow
+from cepkit.stream.reading.nested import quoted
 from cepkit.stream.reading.sources import Tables, accepted, all_rows, column_names, is_spark
 from cepkit.stream.reading.written import Written
 from cepkit.stream.schema import check_columns
@@ -129,9 +129,9 @@ def _on_spark(parts: Mapping[str, Any], names_in: str | None) -> Any:
                 raise _unlike(column, (first, name), (one, kind))
     frames: Sequence[Any] = [*parts.values()]
     if names_in is not None:
-        column = "`" + names_in.replace("`", "``") + "`"
         frames = [
-            part.selectExpr("*", f"'{_escaped(name)}' AS {column}") for name, part in parts.items()
+            part.selectExpr("*", f"'{_escaped(name)}' AS {quoted(names_in)}")
+            for name, part in parts.items()
         ]
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
 

@@ -12,13 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import pyarrow as pa
-
 from cepkit.errors import StreamError
+from cepkit.lazy import pa, with_frames
 from cepkit.stream.paths import path_of
 from cepkit.stream.reading import readers
 from cepkit.stream.reading.arrow import plain
-from cepkit.stream.reading.json_lines import is_json, json_files, read_json
+from cepkit.stream.reading.json_lines import is_json, read_json
 from cepkit.stream.reading.nested import flattened, flattened_frame
 from cepkit.stream.reading.pandas_columns import (
     UNREADABLE,
@@ -89,7 +88,8 @@ def is_pandas(source: object) -> bool:
 def tables_of(source: Any) -> Tables | None:
     """Return several tables that a source holds; None if it is one, or a folder of other files."""
     if isinstance(source, str | os.PathLike):
-        return {path.name: path for path in json_files(Path(source))} or None
+        path = path_of(source, StreamError)
+        return {str(file.relative_to(path)): file for file in readers.json_files(path)} or None
     if isinstance(source, Mapping):
         tables = {str(name): table for name, table in source.items()}
         return tables if tables and all(map(_is_table, tables.values())) else None
@@ -143,6 +143,11 @@ def _accepted(source: Any) -> Any:
     if is_spark(source):
         return flattened_frame(source)
     if is_pandas(source):
+        if not with_frames():
+            raise StreamError(
+                "a stream from a DataFrame without PyArrow, which is not installed",
+                hint="df.to_dict('records') makes a list of dictionaries",
+            )
         return flattened_pandas(source)
     if isinstance(source, pa.Table):
         return flattened(source)

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.errors import StreamError, UnsupportedError, shown
+from cepkit.lazy import pa
 from cepkit.printing import time_text
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading.arrow import ArrowColumn, is_number, is_text

@@ -6,10 +6,9 @@ from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.errors import StreamError
-from cepkit.lazy import pc
+from cepkit.lazy import pa, pc
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading.arrow import ArrowColumn, filled, nulls, single
 from cepkit.stream.reading.time_zones import instants, is_utc

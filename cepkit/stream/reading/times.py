@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.errors import StreamError
+from cepkit.lazy import pa
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading import arrow
 from cepkit.stream.reading.time_texts import parse_times
 from cepkit.stream.reading.time_zones import instants, is_utc
 from cepkit.stream.schema import UNIT_NAMES, UNITS
+from cepkit.stream.warnings import fitting_units
 
 Integers = npt.NDArray[np.int64]
 
@@ -53,10 +54,12 @@ def microseconds(
     if arrow.is_number(kind):
         if unit is None:
             numbers = f"numbers ({arrow.described(kind)})"
+            some = np.asarray(column.slice(0, _SOME).drop_null().cast(pa.float64(), safe=False))
+            unit_hint = "; ".join(fitting_units(some)) or "unit='s' if it counts seconds since 1970"
             raise StreamError(
                 f"the time column '{name}' holds {numbers}, but no unit is given",
                 expected=f"unit= one of {', '.join(UNIT_NAMES)}",
-                hint=f"events(..., time='{name}', unit='s') if it counts seconds since 1970",
+                hint=unit_hint,
             )
         return _from_numbers(arrow.single(column), name, unit)
     if unit is not None:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from cepkit.errors import StreamError
-from cepkit.lazy import pc, pd
+from cepkit.lazy import pa, pc, pd
 from cepkit.stream.reading import arrow
 from cepkit.stream.reading.csv_files import CsvFormat
+from cepkit.stream.reading.nested import quoted
 from cepkit.stream.reading.time_texts import NULLS, unreadable
 from cepkit.stream.schema import check_columns
 
@@ -140,10 +140,10 @@ class Written:
         kind = dict(frame.dtypes)[self.time]
         if kind not in ("bigint", "int", "decimal(20,0)"):
             raise _not_filetime(self.time, kind)
-        column = "`" + self.time.replace("`", "``") + "`"
+        column = quoted(self.time)
         ticks = f"CAST({column} AS BIGINT)"
         micros = f"({ticks} - pmod({ticks}, {_TICKS})) div {_TICKS} - {_SINCE_1601}"
-        others = (f"`{name.replace('`', '``')}`" for name in frame.columns)
+        others = map(quoted, frame.columns)
         return frame.selectExpr(
             *(f"timestamp_micros({micros}) AS {c}" if c == column else c for c in others)
         )

@@ -153,8 +153,17 @@ def test_folder_of_json_files_is_one_stream(tmp_path):
     assert ck.detect(stream, "PATTERN SEQ(A a, B b) WITHIN 1 s").count() == 1
 
 
-def test_folder_of_json_and_other_files_is_refused_or_read_as_those(tmp_path):
-    (tmp_path / "b.jsonl").write_text('{"ts": 2, "type": "B"}\n')
-    (tmp_path / "notes.txt").touch()
-    with pytest.raises(StreamError, match="holds no file of events"):
+def test_folder_of_json_files_includes_its_folders_and_leaves_out_notes(tmp_path):
+    for day in ("1", "2"):
+        (tmp_path / day).mkdir()
+        (tmp_path / day / "a.jsonl").write_text(f'{{"ts": {day}, "type": "B"}}\n')
+    (tmp_path / "README.md").touch()
+    assert len(ck.events(tmp_path, time="ts", type="type", unit="s")) == 2
+
+
+@pytest.mark.parametrize("name", ["b.json", "b.ndjson.gz", "b.tsv", "b.parquet", "b.xlsx"])
+def test_folder_of_files_of_several_formats_is_refused(tmp_path, name):
+    (tmp_path / "a.csv").write_text("ts,type\n2,B\n")
+    (tmp_path / name).touch()
+    with pytest.raises(StreamError, match=f"holds 'a.csv' and '{name}'"):
         ck.events(tmp_path, time="ts", type="type", unit="s")

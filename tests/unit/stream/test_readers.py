@@ -13,6 +13,7 @@ import pytest
 from cepkit.errors import StreamError
 from cepkit.stream import events
 from cepkit.stream.reading import csv_files, readers
+from cepkit.stream.warnings import StreamWarning
 
 TEXT = "ts,kind,x\n2024-01-01T00:00:00,B,1\n2024-01-01T00:00:02,A,\n2024-01-01T00:00:01,,3\n"
 
@@ -145,7 +146,7 @@ def test_a_folder_without_events(tmp_path):
         stream(tmp_path)
     write(tmp_path / "x.csv", TEXT)
     write(tmp_path / "x.parquet", "")
-    with pytest.raises(StreamError, match="both CSV and Parquet"):
+    with pytest.raises(StreamError, match=r"holds 'x\.csv' and 'x\.parquet'"):
         stream(tmp_path)
 
 
@@ -246,7 +247,7 @@ def test_file_without_permission_is_refused(tmp_path, name, monkeypatch):
 
     for module, function in ((csv_files, "open"), (gzip, "open"), (readers.os, "scandir")):
         monkeypatch.setattr(module, function, refused, raising=False)
-    monkeypatch.setattr(readers.pa_parquet, "read_metadata", refused)
+    monkeypatch.setattr(readers.pq, "read_metadata", refused)
     monkeypatch.setattr("pyarrow.dataset.dataset", refused)
     with pytest.raises(StreamError, match=f"{name}' cannot be read: Permission denied"):
         stream(path)
@@ -283,3 +284,21 @@ def test_names_that_are_not_utf_8(tmp_path, ending):
         with pytest.raises(StreamError, match=r"\\udcff") as caught:
             readers.column_names(each)
         assert caught.value.expected == "a name in UTF-8"
+
+
+def test_folder_of_csv_has_the_columns_of_all_files(tmp_path):
+    write(tmp_path / "1.csv", "ts,kind,x\n2024-01-01,NA,1\n")
+    write(tmp_path / "2.csv", "kind,ts,y,x\nB,2024-01-02,a,2.5\n")
+    rows = stream(tmp_path).columns(["x"]).source.to_pydict()
+    assert rows["kind"] == ["NA", "B"]
+    assert (rows["x"], rows["y"]) == ([1.0, 2.5], [None, "a"])
+
+
+def test_folder_of_parquet_warns_of_columns_that_the_first_file_lacks(tmp_path):
+    for n, columns in enumerate(({"x": [1]}, {"x": [2], "y": [3]})):
+        table = pa.table({"ts": [n], "kind": ["A"], **columns})
+        pa_parquet.write_table(table, tmp_path / f"{n}.parquet")
+    with pytest.warns(StreamWarning, match=r"column 'y' of .*1\.parquet' is not read"):
+        events(tmp_path, time="ts", type="kind", unit="s").columns()
+    files = sorted(tmp_path.iterdir())
+    assert "y" in events(files, time="ts", type="kind", unit="s").column_names

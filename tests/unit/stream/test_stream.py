@@ -7,7 +7,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from cepkit.errors import StreamError, UnsupportedError
+import cepkit as ck
+from cepkit.errors import PatternError, StreamError, UnsupportedError
 from cepkit.stream import Stream, events
 from cepkit.stream.stream import is_spark
 
@@ -282,3 +283,24 @@ def test_a_list_of_dictionaries_has_the_columns_of_all_rows():
         events([{"ts": 1, "kind": "A"}, {"ts": "now", "kind": "B"}], time="ts", type="kind")
     with pytest.raises(StreamError, match="an empty list"):
         events([], time="ts", type="kind")
+
+
+@pytest.mark.parametrize(
+    ("number", "hint"),
+    [
+        (1_709_290_000_000, "unit='ms' makes it 2024"),
+        (1.709e9, "unit='s' makes it 2024"),
+        (133_500_000_000_000_000, "unit='filetime' makes it 2024"),
+        (3, "unit='s' if it counts seconds"),
+    ],
+)
+def test_numbers_as_time_without_unit_are_told_the_one_that_fits(number, hint):
+    with pytest.raises(StreamError) as error:
+        events([{"t": None}, {"t": number}], time="t")
+    assert hint in str(error.value)
+
+
+def test_numbers_read_as_texts_are_told_of_the_decimal_comma():
+    rows = [{"t": "2024-01-01", "price": "1,5"}]
+    with pytest.raises(PatternError, match="if 'price' should hold numbers"):
+        ck.detect(events(rows, time="t"), "PATTERN ANY a WHERE a.price > 1")

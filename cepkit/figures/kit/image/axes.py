@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import pandas as pd
+
+from cepkit.lazy import pd
 
 Kind: TypeAlias = Literal["linear", "log", "date"]
 

@@ -10,9 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
-import pyarrow as pa
-
-from cepkit.lazy import pc
+from cepkit.lazy import pa, pc
 from cepkit.pattern.evaluation.functions.contract import Function, OnTexts, Signature
 from cepkit.pattern.evaluation.kinds import Class, ValueKind
 

@@ -1,0 +1,64 @@
+"""The same answers in a browser: under Pyodide, which is a machine of 32 bits without Numba.
+
+`PYODIDE` names its folder: that of a release, or of the package `pyodide` of npm with the wheel of
+NumPy that belongs to it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from importlib.metadata import distribution
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cepkit
+from cepkit.indexing import reduced, repeated
+from tests.unit.test_python_arrow import ANSWERS, answers
+
+FOLDER = Path(os.environ.get("PYODIDE", "missing"))
+PURE = ("lark", "networkx", "plotly", "narwhals", "packaging", "tqdm", "tzdata")
+RUNNER = Path(__file__).parents[1] / "pyodide.mjs"
+
+
+def folders(package: str) -> set[Path]:
+    """Return the folders that an installed package has."""
+    files = distribution(package).files or []
+    tops = {distribution(package).locate_file(file.parts[0]) for file in files}
+    return {top for top in map(Path, tops) if top.is_dir() and top.name != "bin"}
+
+
+def rounded(text: str) -> str:
+    """Return a text with floats of 12 digits: logarithms of WebAssembly differ in the last ones."""
+    return re.sub(r"\d+\.\d{6,}", lambda number: f"{float(number[0]):.12g}", text)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (FOLDER / "pyodide.mjs").exists(), reason="PYODIDE names no distribution")
+@pytest.mark.skipif(shutil.which("node") is None, reason="no node")
+def test_answers_under_pyodide_are_the_same(tmp_path: Path, record_property) -> None:
+    script = tmp_path / "answers.py"
+    script.write_text(ANSWERS)
+    packages = {Path(cepkit.__file__).parent}.union(*map(folders, PURE))
+    done = subprocess.run(
+        ["node", RUNNER, FOLDER, next(FOLDER.glob("numpy-*.whl")), script, *sorted(packages)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert not done.returncode, done.stderr[-2000:]
+    record_property("versions", done.stderr.splitlines()[-1])
+    print(done.stderr)
+    here, _ = answers("-W", "ignore")
+    assert rounded(done.stdout) == rounded(here)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_repeated_and_reduced_take_numbers_of_any_width(dtype) -> None:
+    numbers = np.array([2, 0, 1], dtype)
+    assert repeated(np.array([5, 6, 7]), numbers).tolist() == [5, 5, 7]
+    assert reduced(np.add, np.arange(4), np.array([0, 3], dtype)).tolist() == [3, 3]
