@@ -116,10 +116,16 @@ def _csv(session: Any, place: str, written: Mapping[str, str], decimal: str | No
         frame = reader.csv(place, header=True, inferSchema=True, escape='"')
         if decimal in (None, "."):
             return frame
+        from pyspark.sql.types import DoubleType, StringType, StructField, StructType
+
         from cepkit.spark.cells.decimals import with_numbers
 
-        kinds = {name: "string" if kind == "double" else kind for name, kind in frame.dtypes}
-        schema = ", ".join(f"{quoted(name)} {kind}" for name, kind in kinds.items())
+        schema = StructType(
+            [
+                StructField(f.name, StringType() if f.dataType == DoubleType() else f.dataType)
+                for f in frame.schema
+            ]
+        )
         return with_numbers(reader.csv(place, schema, header=True, escape='"'), decimal)
     finally:
         session.conf.set(setting, before)

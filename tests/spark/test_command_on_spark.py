@@ -258,6 +258,15 @@ def test_decimal_point_on_spark_gives_the_numbers_read_here(spark, tmp_path, mon
     assert there.schema.field("a.price").type == "double"
 
 
+def test_times_in_utc_beside_a_decimal_comma_are_read_on_spark(spark, tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    path.write_text("ts;k;v\n2024-03-04 14:30:02.28Z;A;1,5\n2024-03-04 14:30:03Z;B;2,5\n")
+    text = "PATTERN SEQ(A a, B b) WHERE b.v - a.v = 1 WITHIN 1 minute"
+    asked = ("detect", "--spark", "--events", str(path), "--pattern-text", text, "--json", "-")
+    assert main([*asked, "--time", "ts", "--type", "k", "--sep", ";", "--decimal", ","]) == 0
+    assert json.loads(capsys.readouterr().out)["matches"] == 1
+
+
 def test_csv_files_with_columns_in_another_order_are_refused_on_spark(spark, tmp_path, capsys):
     (tmp_path / "1.csv").write_text("ts,k,x,y\n2024-01-01,A,a,b\n")
     (tmp_path / "2.csv").write_text("ts,k,y,x\n2024-01-02,B,c,d\n")

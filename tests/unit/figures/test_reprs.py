@@ -37,7 +37,7 @@ def test_repr_of_matches_has_the_columns_that_conditions_read():
 
 def test_a_repr_of_matches_never_raises(monkeypatch):
     matches = find(THREE, ROWS)
-    monkeypatch.setattr(type(matches), "head", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(type(matches), "first", lambda *_, **__: 1 / 0)
     assert repr(matches) == "Matches: cannot be shown (ZeroDivisionError)"
     assert "ZeroDivisionError" in matches._repr_html_()
 
