@@ -8,6 +8,7 @@ READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOCK_VENV := .lock-venv
 UV := $(LOCK_VENV)/bin/uv
+LITE_VENV := .lite-venv
 
 # Your own Python: make test PYTHON=/path/to/python
 PYTHON ?=
@@ -20,6 +21,7 @@ KINDS ?=
 WORKERS ?= auto
 DEMO_ARGS ?=
 BENCH_ARGS ?=
+PYODIDE ?=
 
 # Tests start many processes; without bytecode each would compile the whole package anew.
 export PYTHONDONTWRITEBYTECODE =
@@ -187,6 +189,18 @@ pictures: $(READY) ## Take the pictures of README.md anew (needs Chromium)
 lab: $(READY) ## Open JupyterLab on the notebooks
 	$(BIN)/jupyter lab --notebook-dir=notebooks
 
+.PHONY: lite
+lite: ## Build a site that runs lessons in the browser, in build/lite (PYODIDE=folder)
+	@if [ ! -e "$(PYODIDE)" ]; then \
+		echo "make lite needs the full distribution of Pyodide 0.27.7: download" \
+			"pyodide-0.27.7.tar.bz2 from the releases of pyodide/pyodide on GitHub, and name the" \
+			"archive or its folder: make lite PYODIDE=pyodide-0.27.7.tar.bz2" >&2; \
+		exit 1; \
+	fi
+	@$(FIND_PYTHON); [ -d $(LITE_VENV) ] || "$$found" -m venv $(LITE_VENV)
+	@$(LITE_VENV)/bin/python -m pip --disable-pip-version-check --quiet install -r docs/lite.txt
+	@$(LITE_VENV)/bin/python docs/lite.py "$(PYODIDE)"
+
 .PHONY: bench
 bench: $(READY) ## Run the benchmarks (BENCH_ARGS=...)
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
@@ -211,7 +225,7 @@ licences: $(READY) ## Write docs/licences.md anew from the installed packages
 .PHONY: clean
 clean: ## Remove caches and build output
 	rm -rf build dist out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
-		$(LOCK_VENV) spark-warehouse metastore_db derby.log
+		$(LOCK_VENV) $(LITE_VENV) spark-warehouse metastore_db derby.log
 	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 
 .PHONY: clean-all

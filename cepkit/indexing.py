@@ -16,6 +16,11 @@ def repeated(values: npt.NDArray[Value], numbers: Ints) -> npt.NDArray[Value]:
     return np.repeat(values, np.asarray(numbers, np.intp))
 
 
+def taken(values: npt.NDArray[Value], places: Ints) -> npt.NDArray[Value]:
+    """Return the values, or rows, at some places: `ndarray.take`, faster than indexing."""
+    return values.take(np.asarray(places, np.intp), axis=0)
+
+
 def reduced(
     function: np.ufunc, values: npt.NDArray[Any], begins: Ints, axis: int = 0
 ) -> npt.NDArray[Any]:

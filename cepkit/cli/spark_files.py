@@ -116,16 +116,9 @@ def _csv(session: Any, place: str, written: Mapping[str, str], decimal: str | No
         frame = reader.csv(place, header=True, inferSchema=True, escape='"')
         if decimal in (None, "."):
             return frame
-        from pyspark.sql.types import DoubleType, StringType, StructField, StructType
+        from cepkit.spark.cells.decimals import texts_for_doubles, with_numbers
 
-        from cepkit.spark.cells.decimals import with_numbers
-
-        schema = StructType(
-            [
-                StructField(f.name, StringType() if f.dataType == DoubleType() else f.dataType)
-                for f in frame.schema
-            ]
-        )
+        schema = texts_for_doubles(frame.schema)
         return with_numbers(reader.csv(place, schema, header=True, escape='"'), decimal)
     finally:
         session.conf.set(setting, before)

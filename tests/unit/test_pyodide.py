@@ -18,6 +18,7 @@ import pytest
 
 import cepkit
 from cepkit.indexing import reduced, repeated
+from cepkit.stream.columns import Column
 from tests.unit.test_python_arrow import ANSWERS, answers
 
 FOLDER = Path(os.environ.get("PYODIDE", "missing"))
@@ -62,3 +63,17 @@ def test_repeated_and_reduced_take_numbers_of_any_width(dtype) -> None:
     numbers = np.array([2, 0, 1], dtype)
     assert repeated(np.array([5, 6, 7]), numbers).tolist() == [5, 5, 7]
     assert reduced(np.add, np.arange(4), np.array([0, 3], dtype)).tolist() == [3, 3]
+
+
+class Strict(np.ndarray):
+    """As NumPy 2.0 is: it takes from places of its own width, and refuses wider ones."""
+
+    def take(self, places, axis=None):
+        assert places.dtype == np.intp
+        return super().take(places, axis)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint64])
+def test_column_takes_rows_of_any_width(dtype) -> None:
+    column = Column("integer", np.array([5, 6, 7]).view(Strict))
+    assert column.take(np.array([2, 0], dtype)).values.tolist() == [7, 5]

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from cepkit.columnar.compile.program import RUN, BoundClock, Member, Program, Step
 from cepkit.columnar.kernels.loops import counting_sort, partition
 from cepkit.columnar.slices.cutting import owners_of, readings
+from cepkit.indexing import taken
 from cepkit.pattern.canonical import CanonicalEvent
 from cepkit.pattern.evaluation.columns import Read, truth
 from cepkit.pattern.keys import dense_keys, partition_keys
@@ -115,7 +116,7 @@ class Candidates(Ordered):
     """
 
     def __init__(self, step: Step, rows: Ints, columns: EventColumns) -> None:
-        super().__init__(columns.ts.take(rows))
+        super().__init__(taken(columns.ts, rows))
         self.step = step
         self.seen = len(rows)
         self.rows = rows

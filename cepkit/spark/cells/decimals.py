@@ -6,10 +6,21 @@ import re
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType, StringType, StructField, StructType
 
 from cepkit.stream.reading.nested import quoted
 
 _NUMBER = r"^[-+]?([0-9]+,?[0-9]*|,[0-9]+)([eE][-+]?[0-9]+)?$"
+
+
+def texts_for_doubles(schema: StructType) -> StructType:
+    """Return a schema with texts in place of numbers that are not whole."""
+    return StructType(
+        [
+            StructField(f.name, StringType() if f.dataType == DoubleType() else f.dataType)
+            for f in schema
+        ]
+    )
 
 
 def with_numbers(frame: DataFrame, decimal: str) -> DataFrame:
