@@ -15,7 +15,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ from benchmarks.results import Tables, machine, named, show, write
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.kleene.limits import SetChoice
-from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import PlanLike, as_plan
@@ -94,13 +93,12 @@ def compiled(text: str, plan: PlanLike, choice: SetChoice) -> CompiledQuery:
     return compile_query(query, as_plan(plan, query), "maximal" if choice == "maximal" else "every")
 
 
-def blocks_of(
-    detector: Detector, stream: EventColumns, choice: SetChoice
-) -> Iterator[tuple[int, Block]]:
-    """Yield the matches, or count them."""
+def number_of(detector: Detector, stream: EventColumns, choice: SetChoice) -> int:
+    """Return the number of matches, found or counted."""
     if choice == "count":
-        return detector.count(stream)
-    return detector.matches(stream, limited=True)  # their number was not asked before
+        return sum(number for _, number in detector.count(stream))
+    # Limited: their number was not asked before.
+    return sum(block.size for _, block in detector.matches(stream, limited=True))
 
 
 def _seconds(
@@ -112,7 +110,7 @@ def _seconds(
     for _ in range(RUNS + 1):
         detector = Detector(query)
         began = time.process_time()
-        found = sum(block.size for _, block in blocks_of(detector, stream, choice))
+        found = number_of(detector, stream, choice)
         measured.append(time.process_time() - began)
     return statistics.median(measured[1:]), found, detector.counters[0]
 
@@ -309,8 +307,7 @@ def _memory_of(number: int, events: int) -> float:
     query = compiled(text, plan, choice)
 
     def whole_run(stream: EventColumns) -> None:
-        for _ in blocks_of(Detector(query), stream, choice):
-            pass
+        number_of(Detector(query), stream, choice)
 
     whole_run(columns(20_000))  # compiles
     stream = columns(events)
