@@ -70,7 +70,7 @@ def incidents_of(
         what: What errors call them.
 
     Raises:
-        StreamError: The table has no such column, or a time is none.
+        StreamError: The table has no such column or no rows, or a time is none.
     """
     if isinstance(labels, str | Path):
         path = path_of(labels, StreamError)
@@ -97,6 +97,8 @@ def incidents_of(
             f"{what} of the type {type(labels).__name__}",
             expected="times in a list, or a DataFrame or a file with a column time",
         )
+    if frame.empty:
+        raise StreamError(f"there are no {what}", expected="at least one time")
     try:
         column = pa.chunked_array([pa.Array.from_pandas(frame["time"])])
     except (pa.ArrowException, TypeError, ValueError):

@@ -145,6 +145,14 @@ def test_without_labels_there_is_no_best_value():
     assert curve.bind(k=3) == ck.parse(PAIRS).bind(k=3)
 
 
+@pytest.mark.parametrize("none", [[], pd.DataFrame({"time": []})])
+def test_labels_without_rows_are_refused(none):
+    with pytest.raises(StreamError, match="there are no labels"):
+        ck.calibrate(STREAM, PAIRS, k=[1], labels=none, tolerance="1 s")
+    with pytest.raises(StreamError, match="there are no incidents"):
+        ck.learn(STREAM, none, within="1 s")
+
+
 def test_empty_stream_has_a_curve_of_zeros():
     stream = ck.events(FRAME[:0], time="t", type="type", unit="s")
     with pytest.warns(ck.StreamWarning if hasattr(ck, "StreamWarning") else UserWarning):
