@@ -79,6 +79,7 @@ def test_best_tree_never_costs_more_than_plans_of_other_planners():
     assert (frame[frame["planner"] == "by-frequency"]["normalised"] == 1).all()
 
 
+@pytest.mark.slow
 def test_mechanisms_follow_each_strategy_by_the_plan_of_each_planner():
     frame = pd.DataFrame(mechanism_rows((3,), patterns=2))
     assert set(frame["strategy"]) == set(Strategy)

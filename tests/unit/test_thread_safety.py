@@ -55,6 +55,7 @@ def every_verb(stream: Any, number: int) -> list[str]:
     return [*map(str, told)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["file", "table"])
 def test_eight_threads_with_their_own_patterns_have_the_results_of_one(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(cutting, "SLICE_ROWS", 1 << 10)

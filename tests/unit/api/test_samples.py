@@ -102,6 +102,7 @@ def test_interval_wider_than_asked_is_warned_of(monkeypatch):
         ck.aggregate(STREAM, f"{THREE} AGG COUNT", error=0.0001)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_walks", [True, False])
 @pytest.mark.parametrize(
     "pattern",

@@ -301,6 +301,7 @@ def test_patterns_under_skip_till_next_match_share_no_nodes():
     assert not shared.shared
 
 
+@pytest.mark.slow
 def test_many_variables_get_plans():
     names = ", ".join(f"A{i} v{i}" for i in range(14))
     other = names.replace("A13", "B")

@@ -71,6 +71,7 @@ def test_orders_are_ranked():
         assert task.check(" -> ".join(task.solution)).right
 
 
+@pytest.mark.slow
 def test_mutants_of_solutions_get_a_counterexample():
     random = Random(1)
     for task, text in islice(answers(asked(1), MUTATIONS, random), WRONG):
@@ -80,6 +81,7 @@ def test_mutants_of_solutions_get_a_counterexample():
         assert "missing" in str(marked) or "yours only" in str(marked)
 
 
+@pytest.mark.slow
 def test_rewrites_of_solutions_are_right():
     random = Random(1)
     for task, text in islice(answers(asked(1), REWRITES, random), RIGHT):

@@ -322,6 +322,7 @@ def test_a_plan_that_costs_nothing_is_no_trouble():
     assert math.isfinite(app.statistics.rates["a"])
 
 
+@pytest.mark.slow
 def test_many_variables_open_before_their_cross_overs_are_known():
     names = "abcdefghij"
     events = ", ".join(f"T{v} {v}" for v in names)
