@@ -230,7 +230,7 @@ def test_functions_in_why_not_agree_with_the_judge(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", [Strategy.SKIP_TILL_ANY_MATCH, Strategy.SKIP_TILL_NEXT_MATCH])
 def test_functions_in_compiled_loops_give_the_judges_matches(strategy: Strategy) -> None:
-    """All at once, as each shape takes a third of a second."""
+    """Many at once, as each shape takes a third of a second; not all, which LLVM is slow with."""
     any_match = strategy is Strategy.SKIP_TILL_ANY_MATCH
     conditions = [
         condition
@@ -243,7 +243,8 @@ def test_functions_in_compiled_loops_give_the_judges_matches(strategy: Strategy)
     assert case.query.where is not None
     written = [x for x in conditions if can_be_written(x, lambda _, name: columns.attributes[name])]
     assert len(written) > 40
-    detected(case_of(written, strategy=strategy, times=3), "compiled")
+    for some in (written[::3], written[1::3], written[2::3]):
+        detected(case_of(some, strategy=strategy, times=3), "compiled")
 
 
 @NAME
