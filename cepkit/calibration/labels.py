@@ -70,7 +70,7 @@ def incidents_of(
         what: What errors call them.
 
     Raises:
-        StreamError: The table has no such column or no rows, or a time is none.
+        StreamError: The table has no such column, or a time is none.
     """
     if isinstance(labels, str | Path):
         path = path_of(labels, StreamError)
@@ -98,7 +98,7 @@ def incidents_of(
             expected="times in a list, or a DataFrame or a file with a column time",
         )
     if frame.empty:
-        raise StreamError(f"there are no {what}", expected="at least one time")
+        return Incidents(np.zeros(0, np.int64), {}, before, after)
     try:
         column = pa.chunked_array([pa.Array.from_pandas(frame["time"])])
     except (pa.ArrowException, TypeError, ValueError):

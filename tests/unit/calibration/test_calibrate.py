@@ -145,12 +145,16 @@ def test_without_labels_there_is_no_best_value():
     assert curve.bind(k=3) == ck.parse(PAIRS).bind(k=3)
 
 
-@pytest.mark.parametrize("none", [[], pd.DataFrame({"time": []})])
-def test_labels_without_rows_are_refused(none):
-    with pytest.raises(StreamError, match="there are no labels"):
-        ck.calibrate(STREAM, PAIRS, k=[1], labels=none, tolerance="1 s")
-    with pytest.raises(StreamError, match="there are no incidents"):
-        ck.learn(STREAM, none, within="1 s")
+@pytest.mark.parametrize(
+    "none", [[], pd.DataFrame({"time": []}), pd.DataFrame({"time": [0.5]})[:0]]
+)
+def test_labels_without_rows_need_no_unit(none):
+    times = pd.to_datetime(FRAME["t"], unit="s", utc=True)
+    stream = ck.events(FRAME.assign(t=times), time="t", type="type")
+    curve = ck.calibrate(stream, PAIRS, k=[1], labels=none, tolerance="1 s")
+    assert [(row.hits, row.misses) for row in curve.rows] == [(0, 0)]
+    with pytest.raises(StreamError, match="0 incidents in the time"):
+        ck.learn(stream, none, within="1 s")
 
 
 def test_empty_stream_has_a_curve_of_zeros():

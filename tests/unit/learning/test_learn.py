@@ -183,7 +183,7 @@ def test_incidents_may_be_a_file(tmp_path):
         (INCIDENTS.assign(time=INCIDENTS["time"] + 1e9), {}, "outside of the stream's time"),
         (INCIDENTS.assign(machine=INCIDENTS["machine"] + 90), {}, "no incident has a key"),
         (INCIDENTS[:3], {}, "3 incidents in the time"),
-        (INCIDENTS[:0], {}, "there are no incidents"),
+        (INCIDENTS[:0], {}, "0 incidents in the time"),
         (INCIDENTS.assign(time="soon"), {}, "holds texts"),
         (INCIDENTS, {"within": "0 seconds"}, "within='0 seconds'"),
     ],
