@@ -144,11 +144,18 @@ if hasattr(os, "register_at_fork"):
 
 
 class _Here(threading.local):
+    """What a thread does.
+
+    Attributes:
+        stop: Of one that helps a caller: whether that has stopped.
+        works: Whether it counts as working.
+    """
+
     stop: threading.Event | None = None
+    works = False
 
 
 _here = _Here()
-"""Of a thread that helps a caller: whether that has stopped."""
 
 
 class _StoppedError(BaseException):
@@ -222,21 +229,18 @@ class _Run(Generic[T]):
         self._most = _most()
         self._open: deque[_Open[T]] = deque()
         self._changed = threading.Condition()
+        self._begins, self._is_beginning = True, False
         self._stop = threading.Event()
         self._helpers: set[threading.Thread] = set()
         self._cores = _cores
 
     def results(self) -> Iterator[T]:
         """Yield the results in order."""
-        working = False
         try:
             while True:
                 # A caller that does something else with a result does not count as working.
-                self._cores.add(1)
-                working = True
-                first = self._ready()
-                self._cores.add(-1)
-                working = False
+                with self._working():
+                    first = self._ready()
                 if first is None:
                     return
                 while first.results:
@@ -246,9 +250,21 @@ class _Run(Generic[T]):
                     yield result
                     del result
         finally:
-            if working:
-                self._cores.add(-1)
             self._leave()
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        """Count this thread as working, once: it may run jobs that have jobs."""
+        if _here.works:
+            yield
+            return
+        self._cores.add(1)
+        _here.works = True
+        try:
+            yield
+        finally:
+            _here.works = False
+            self._cores.add(-1)
 
     def _ready(self) -> _Open[T] | None:
         """Work until the first open job has results, and return it; None when all is done."""
@@ -260,67 +276,81 @@ class _Run(Generic[T]):
                         raise error
                 ready = bool(self._open and self._open[0].results)
                 own = None if ready else self._next()
-                if not self._open:
+                if not self._open and not self._is_beginning:
                     return None
-                first = self._open[0]
+                first = self._open[0] if self._open else None
                 self._get_help()
                 if ready:
                     return first
                 if own is None:
-                    if not first.is_over:
+                    if first is None or not first.is_over:
                         self._changed.wait()
                     continue
             self._advance(own, until=first)
 
     def _next(self) -> _Open[T] | None:
         """Return the first job that can go on, as busy; None if there is none."""
-        for each in self._open:
-            if not each.is_busy and not each.is_over and each.held < HELD:
-                each.is_busy = True
-                return each
-        if len(self._open) > self._threads:
-            return None
+        job = next(filter(self._can_go_on, self._open), None)
+        if job is not None:
+            job.is_busy = True
+        elif self._may_begin:
+            job = self._begin()
+        return job
+
+    def _can_go_on(self, job: _Open[T]) -> bool:
+        return not job.is_busy and not job.is_over and job.held < HELD
+
+    @property
+    def _may_begin(self) -> bool:
+        """Whether another job may begin now."""
+        return self._begins and not self._is_beginning and len(self._open) <= self._threads
+
+    def _begin(self) -> _Open[T] | None:
+        """Begin the next job, while other threads go on; None if there is none."""
+        self._is_beginning = True
+        self._changed.release()
+        error: BaseException | None = None
         try:
-            steps = iter(next(self._jobs)())
+            job = _Open(iter(next(self._jobs)()))
         except StopIteration:
-            return None
-        except Exception as error:  # noqa: BLE001 - raised in its turn
-            self._jobs = iter(())
-            failed = _Open[T](iter(()))
-            failed.is_over, failed.error = True, error
-            self._open.append(failed)
+            job = None
+        except BaseException as raised:
+            if not isinstance(raised, Exception) and _here.stop is not self._stop:
+                raise  # the caller's own: it is interrupted
+            error, job = raised, _Open[T](iter(()))
+        finally:
+            self._changed.acquire()
+            self._is_beginning = False
             self._changed.notify_all()
-            return None
-        self._open.append(_Open(steps))
-        self._open[-1].is_busy = True
-        return self._open[-1]
+        self._begins = job is not None and error is None
+        if job is not None:
+            job.is_busy, job.is_over, job.error = error is None, error is not None, error
+            self._open.append(job)
+            self._get_help()
+        return job if self._begins else None
 
     def _get_help(self) -> None:
         """Start threads for the jobs that can go on, as far as there are cores."""
-        while len(self._helpers) < self._threads - 1 and self._cores.take(self._most):
-            job = self._next()
-            if job is None:
-                self._cores.add(-1)
+        jobs = sum(map(self._can_go_on, self._open))
+        jobs += self._may_begin * (self._threads + 1 - len(self._open))
+        for _ in range(min(jobs, self._threads - 1 - len(self._helpers))):
+            if not self._cores.take(self._most):
                 return
             # What depends on the context, as the handling of overflows, holds there as well.
             run = contextvars.copy_context().run
-            helper = threading.Thread(
-                target=run, args=(self._help, job), name="cepkit", daemon=True
-            )
+            helper = threading.Thread(target=run, args=(self._help,), name="cepkit", daemon=True)
             self._helpers.add(helper)
             try:
                 helper.start()
             except RuntimeError:  # the system has no thread left
                 self._helpers.discard(helper)
-                job.is_busy = False
                 self._cores.add(-1)
                 return
 
-    def _help(self, job: _Open[T] | None) -> None:
+    def _help(self) -> None:
         """Run jobs while there are some; this is another thread."""
-        _here.stop = self._stop
-        while job is not None:
-            self._advance(job)
+        _here.stop, _here.works = self._stop, True
+        while True:
             with self._changed:
                 job = None
                 if not (self._stop.is_set() or self._cores.are_short(self._most)):
@@ -329,6 +359,8 @@ class _Run(Generic[T]):
                     self._helpers.discard(threading.current_thread())
                     self._cores.add(-1)
                     self._changed.notify_all()
+                    return
+            self._advance(job)
 
     def _advance(self, job: _Open[T], until: _Open[T] | None = None) -> None:
         """Run a job to its end, until it is full, or until another one has something."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,7 @@ from cepkit.stream.reading.row_groups import RowGroup, groups_of
 from cepkit.stream.reading.time_range import rows_inside, taken
 from cepkit.stream.reading.times import microseconds
 from cepkit.stream.schema import Schema
-from cepkit.threads import in_order
+from cepkit.threads import in_order, together
 
 _STRETCHES = 4
 _ROWS = 1 << 17
@@ -218,22 +219,20 @@ class FileParts:
         Args:
             rows: The least rows of a stretch.
         """
-        order = self._order()
+        order, names = self._order(), tuple(columns)
         ends = np.cumsum([self.groups[place].rows for place in order])
-        begins: list[int] = []
-        stretches: list[pa.Table] = []
+        stretches: list[list[int]] = []
+        end = 0
         for target in (np.arange(most) + 0.5) / most * self.rows:
             begin = int(np.searchsorted(ends, target))
-            if begins and begin <= begins[-1]:
-                continue
-            tables: list[pa.Table] = []
-            while begin < len(order) and sum(map(len, tables)) < rows:
-                tables += self._tables(order[begin], tuple(columns))
-                begins.append(begin)
-                begin += 1
-            if tables:
-                stretches.append(pa.concat_tables(tables))
-        return stretches
+            if end <= begin < len(order):
+                enough = min((ends[begin - 1] if begin else 0) + rows, ends[-1])
+                end = int(np.searchsorted(ends, enough)) + 1
+                stretches.append(order[begin:end])
+        return [*together(*(partial(self._stretch, places, names) for places in stretches))]
+
+    def _stretch(self, places: Sequence[int], columns: tuple[str, ...]) -> pa.Table:
+        return pa.concat_tables(chain.from_iterable(self._tables(p, columns) for p in places))
 
     def empty(self, columns: Sequence[str]) -> pa.Table:
         """Return columns without rows, with the types that parts have."""
