@@ -325,9 +325,12 @@ class _Report:
             yield "a duration is one number and one unit; several are added: 1 hour + 30 minutes"
 
     def _quotes(self) -> Iterator[str]:
-        """A name that needs quotes: `session-id`, `product view v`, `a.@timestamp`."""
+        """A name that needs quotes: `session-id`, `product view v`, `a.user id`, `a.'user id'`."""
+        if self.word[:1] == "'" and self.accepts & {"ATTRIBUTE", "COLUMN", "TYPE", "VARIABLE"}:
+            yield f'a name goes in double quotes: "{unquoted(self.word)}"'
         if sign := re.match(r"[@#][\w.-]+", self.text[self.position :]):
             yield f'a name that is not a word goes in double quotes: "{sign[0]}"'
+        yield from self._column_of_two_words()
         if not {"_COMMA", "VARIABLE"} & self.accepts or "LESS" in self.accepts:
             return
         for run in re.finditer(r"\w[\w.:/-]*\w", self.text):
@@ -341,13 +344,24 @@ class _Report:
         elif self.word.isdigit() and self._in_structure() and self.before:
             yield f'a type of two words goes in double quotes: "{self.before[-1][0]} {self.word}"'
 
+    def _column_of_two_words(self) -> Iterator[str]:
+        """Two words where a clause or a condition reads a column: `a.user id`."""
+        words = [word[0] for word in (*self.before[-2:], *self.after[:2])]
+        if len(words) < 3 or self._in_structure() or not all(map(_is_name, words[1:3])):
+            return
+        behind = words[3].upper() if len(words) > 3 else ""
+        # Before a dot stands the variable of another condition.
+        if (words[0] in (".", ",") or words[0].upper() == "BY") and behind != ".":
+            missing = "is AS missing? " if "_AS" in self.accepts and behind != "AS" else ""
+            yield f'{missing}a name of two words goes in double quotes: "{words[1]} {words[2]}"'
+
     def _missing(self) -> Iterator[str]:
         begins = is_word(self.word) and not is_reserved(self.word)
         begins = begins or self.word[:1] in ("'", '"') or self.word.isdigit()
         starts = begins or self.word in ("(", "-") or self.word.upper() in ("NOT", "SEQ", "KL")
         if "LESS" in self.accepts and starts and not self._compared():
             yield "is a comparison such as < or = missing?"
-        elif {"AND", "LESS"} <= self.accepts and starts:
+        elif "AND" in self.accepts and starts and not self._in_structure():
             yield "is AND missing between two conditions?"
         elif "_COMMA" in self.accepts and starts:
             yield "is a ',' missing?"
@@ -404,6 +418,10 @@ class _Report:
                 f"{self.word} is a word of the language; "
                 f'as a name it goes in double quotes: "{self.word}"'
             )
+
+
+def _is_name(word: str) -> bool:
+    return is_word(word) and not is_reserved(word)
 
 
 def _lines(token: str) -> str:
