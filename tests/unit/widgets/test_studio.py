@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 
 import pandas as pd
 import pytest
@@ -294,32 +293,6 @@ def test_curve_of_a_pattern_without_parameters_says_what_it_takes():
     studio = opened()
     told(studio, do="tab", value="curve")
     assert "the pattern has no parameter" in str(studio.panel("curve"))
-
-
-def test_pattern_is_handed_over_as_code_that_runs(tmp_path, monkeypatch, capsys):
-    from cepkit.cli import main
-
-    FRAME.to_csv(tmp_path / "my events.csv", index=False)
-    stream = ck.events(tmp_path / "my events.csv", time="ts", type="type", unit="s")
-    studio = opened(PAIRS, stream)
-    told(studio, do="tab", value="hand over")
-    texts = studio.panel("hand over").value
-    names: dict = {"stream": stream}
-    exec(texts["Python"], names)
-    count = studio.matches.count()
-    assert names["matches"].count() == count
-    words = shlex.split(texts["The command"].replace("\\\n", " "))
-    assert words[0] == "cepkit"
-    assert not main(words[1:])
-    assert f"{count} matches" in capsys.readouterr().out
-    assert "MATCH_RECOGNIZE" not in texts["DuckDB"]
-    assert texts["Flink SQL"].startswith("SELECT")
-
-
-def test_pattern_that_sql_cannot_say_is_handed_over_with_the_reason():
-    studio = opened("PATTERN SEQ(A a, KL(B b)) WITHIN 4 seconds")
-    told(studio, do="tab", value="hand over")
-    assert studio.panel("hand over").value["Trino"].startswith("-- ")
 
 
 def test_saved_studio_opens_again_and_holds_no_data(tmp_path):

@@ -29,7 +29,8 @@ _AROUND = 0.15
 """The margin on both sides, as a share of the match's length."""
 _LEAST = 1_000_000
 """The least margin on both sides, in microseconds."""
-_MOST_EVENTS = 400
+_MOST_EVENTS = 240
+"""How many events around a match are drawn: with more they hide each other, and take long."""
 _FIRST_EVENTS = 60
 """How many events are shown where there is no match."""
 _MOST_LANES = 9

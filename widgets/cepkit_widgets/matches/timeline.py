@@ -78,8 +78,8 @@ def timeline_svg(
             text = html_text_of(seen, "takes no part")
             first = not own and not number
             parts.append(
-                f'<g class="dot"{_chosen_by(action, seen, first=first)}><title>{text}</title>'
-                f'<circle cx="{x(seen.at):.1f}" cy="{y(seen.lane):.1f}" r="{_DOT}"/></g>'
+                f'<circle class="dot"{_chosen_by(action, seen, first=first)} r="{_DOT}" '
+                f'cx="{x(seen.at):.1f}" cy="{y(seen.lane):.1f}"><title>{text}</title></circle>'
             )
     names_of = dict(zip(variables, letters(variables), strict=True))
     for number, (seen, (a, b)) in enumerate(zip(own, places, strict=True)):

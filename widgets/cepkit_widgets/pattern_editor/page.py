@@ -258,7 +258,7 @@ def _lanes(trial: Trial, chosen: int, room: float, *, alone: bool) -> str:
         if lane is not None
     ]
     if missed:
-        bands.append(Band("near misses", f"{len(near)} here", tuple(missed)))
+        bands.append(Band("near misses", f"{len(near)} here, {len(missed)} drawn", tuple(missed)))
     names = ", ".join(
         letter if letter == name else f"{letter}: {name}"
         for letter, name in zip(letters(known.variables), known.variables, strict=True)
@@ -267,7 +267,8 @@ def _lanes(trial: Trial, chosen: int, room: float, *, alone: bool) -> str:
     svg = timeline_svg(
         around, known.variables, room, action=action, bands=bands if trial.size else bands[1:]
     )
-    absent = "; - - no event may be there" if around.absences else ""
+    more = "; - - no event may be there" if around.absences else ""
+    more += f"; {around.left_out:,} of those around left out" if around.left_out else ""
     heading = "The first events"
     if trial.size:
         heading = f"Match {number:,}"
@@ -290,7 +291,7 @@ def _lanes(trial: Trial, chosen: int, room: float, *, alone: bool) -> str:
             else ""
         )
         + '</div><div class="scroll" role="region" aria-label="the first matches on a time line">'
-        + f'{svg}</div><p class="soft">● {html_text(names)}; ○ takes no part{absent}</p>'
+        + f'{svg}</div><p class="soft">● {html_text(names)}; ○ takes no part{more}</p>'
     )
 
 
