@@ -11,7 +11,9 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NoReturn
 
 import cepkit
 from cepkit.cli.terminal import error_text, note, plain_warnings, print_what_the_terminal_lacks
@@ -41,11 +43,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             command.parse_args(words, options)
         finally:
             sys.stdout.flush()
-        with plain_warnings(), limited_to(getattr(options, "threads", None)):
+        with plain_warnings(vars(options)), limited_to(getattr(options, "threads", None)):
             options.run(options)
             sys.stdout.flush()
     except CepkitError as error:
-        note(error_text(error, _file_of(options)))
+        note(error_text(error, _file_of(options), vars(options)))
         return FAILED
     except KeyboardInterrupt:
         note("interrupted")
@@ -103,8 +105,32 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 class _Parser(argparse.ArgumentParser):
     """Points at --help instead of printing the whole usage: an error fits two lines."""
 
+    _words: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse a command line, and remember its words for errors."""
+        self._words = tuple(args or ())
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"error: {message}\nHint: {self.prog} --help\n")
+        lacks = any(word in message for word in ("--events", "--pattern", "unrecognized"))
+        hint = (lacks and _options_for(self._words)) or f"{self.prog} --help"
+        self.exit(2, f"error: {message}\nHint: {hint}\n")
+
+
+def _options_for(words: Sequence[str]) -> str:
+    """Return the options of files and patterns that stand alone on a command line."""
+    options = []
+    for before, word in pairwise(("", *words)):
+        if word.startswith("-") or before.startswith("--"):
+            continue
+        if word.lstrip().upper().startswith("PATTERN "):
+            options.append("--pattern-text 'PATTERN ...'")
+        elif word.endswith(".cep"):
+            options.append(f"--pattern {word}")
+        elif Path(word).exists():
+            options.append(f"--events {word}")
+    return f"write {' '.join(options)}" if options else ""
 
 
 def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:

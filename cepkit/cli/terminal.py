@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from time import perf_counter
 from typing import TypeVar
 
@@ -41,12 +42,39 @@ def print_what_the_terminal_lacks() -> None:
             stream.reconfigure(errors="replace")
 
 
-def error_text(error: CepkitError, pattern: str) -> str:
+_CALL = re.compile(r"\b\w+\(\.\.\., ([^()]*)\)")
+_ARGUMENT = re.compile(r"(?<![\w.\"'])([a-z_]+)=(?!=)(True\b| )?")
+
+
+def with_options(text: str, names: Collection[str]) -> str:
+    """Return a hint for Python as one for the command line: `--unit 's'` for `unit='s'`.
+
+    Args:
+        names: The arguments that are options of the command.
+    """
+
+    def option(argument: re.Match[str]) -> str:
+        name, behind = argument.groups()
+        shown = f"--{name.replace('_', '-')}" + ("" if behind == "True" else " ")
+        return shown if name in names else argument[0]
+
+    def call(call: re.Match[str]) -> str:
+        inside = _ARGUMENT.sub(option, call[1])
+        return call[0] if inside == call[1] else inside
+
+    return _ARGUMENT.sub(option, _CALL.sub(call, text)).rstrip()
+
+
+def error_text(error: CepkitError, pattern: str, names: Collection[str] = ()) -> str:
     """Return the message of an error.
 
     Args:
         pattern: The name of the pattern, if the error has none.
+        names: As for `with_options`.
     """
+    for part in ("expected", "hint"):
+        if text := getattr(error, part):
+            setattr(error, part, with_options(text, names))
     if not isinstance(error, PatternError) or error.span is None:
         return f"error: {error}"
     error.about = error.about or pattern
@@ -54,8 +82,12 @@ def error_text(error: CepkitError, pattern: str) -> str:
 
 
 @contextlib.contextmanager
-def plain_warnings() -> Iterator[None]:
-    """Show each warning about a stream or a pattern once; hide other warnings."""
+def plain_warnings(names: Collection[str]) -> Iterator[None]:
+    """Show each warning about a stream or a pattern once; hide other warnings.
+
+    Args:
+        names: As for `with_options`.
+    """
     from cepkit.stream.warnings import StreamWarning  # imports NumPy, which `--help` does not need
 
     texts: set[str] = set()
@@ -65,7 +97,7 @@ def plain_warnings() -> Iterator[None]:
         # Users who enable Python's warnings (-W, PYTHONWARNINGS) get all of them.
         if text not in texts and (issubclass(category, StreamWarning) or sys.warnoptions):
             texts.add(text)
-            note(f"warning: {text}")
+            note(f"warning: {with_options(text, names)}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", StreamWarning)

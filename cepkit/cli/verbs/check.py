@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> None:
             _check(query, stream, types)
         except CepkitError as error:
             wrong += 1
-            note(error_text(error, name))
+            note(error_text(error, name, vars(arguments)))
             entries.append({"name": name, "pattern": None, "error": _as_data(error)})
         else:
             entries.append({"name": name, "pattern": str(query), "error": None})

@@ -56,7 +56,7 @@ def test_aggregates_of_values_of_matches_are_totals(on_stocks):
     on_stocks("aggregate", "--pattern-text", query, "--emit", "total", "--out", "a.csv")
     assert pa_csv.read_csv("a.csv").column(0)[0].as_py().startswith("PT")
     ran = on_stocks("aggregate", "--pattern-text", query)
-    assert "emit='total' gives it of all matches" in ran.err
+    assert "--emit 'total' gives it of all matches" in ran.err
 
 
 OTHER = "PATTERN SEQ(MSFT a, GOOG b, AAPL c) WITHIN 1 hour AGG SUM(c.volume), COUNT"

@@ -49,6 +49,22 @@ def test_the_pattern_where_its_file_belongs(refused):
     assert "--pattern-text" in error
 
 
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["p.cep"], "write --pattern p.cep"),
+        (["PATTERN SEQ(MSFT a, GOOG b)"], "write --pattern-text 'PATTERN ...'"),
+        (["trades.csv", "--time", "ts"], "write --events trades.csv"),
+        (["--time", "ts"], "cepkit detect --help"),
+    ],
+)
+def test_file_or_pattern_without_its_option_is_told_the_option(cepkit, folder, words, hint):
+    Path("trades.csv").write_text(HEADER, encoding="utf-8")
+    ran = cepkit("detect", *words)
+    assert ran.code == 2
+    assert ran.err.splitlines()[-1] == f"Hint: {hint}"
+
+
 def test_a_pattern_file_that_is_no_text(refused):
     Path("p.cep").write_bytes(b"\xff\xfe\x00")
     assert "not a text in UTF-8" in refused("detect")

@@ -160,7 +160,7 @@ def test_csv_with_semicolons_on_standard_input_is_read(cepkit, monkeypatch):
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        (GERMAN, (), "separated by ';': sep=';'"),
+        (GERMAN, (), "separated by ';': --sep ';'"),
         (GERMAN, ("--sep", ";"), "no column 'ts'"),
         (b"ts,kind\n1,2,3\n", (), "standard input cannot be read"),
         (b"\xff\xfe", (), "standard input is not a CSV file, or not in UTF-8"),

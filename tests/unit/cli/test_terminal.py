@@ -71,3 +71,20 @@ def test_progress_is_hidden_for_short_work_and_without_a_terminal(monkeypatch):
 )
 def test_durations(duration, text):
     assert terminal.seconds(duration) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("unit='s' makes it 2023", "--unit 's' makes it 2023"),
+        ("unit= one of s, ms", "--unit one of s, ms"),
+        ("events(..., time_format='%d.%m.%Y') reads", "--time-format '%d.%m.%Y' reads"),
+        ("overwrite=True replaces it", "--overwrite replaces it"),
+        ("detect(..., limit=1000) gives some", "detect(..., limit=1000) gives some"),
+        ("WHERE a.unit='s'", "WHERE a.unit='s'"),
+        ("sort by time", "sort by time"),
+    ],
+)
+def test_arguments_of_python_in_hints_become_options_of_the_command(text, shown):
+    names = ("unit", "time_format", "overwrite")
+    assert terminal.with_options(text, names) == shown
