@@ -290,22 +290,13 @@ def _detect_recorded(
         plans = slice_plans(adapt, query, plan_to_run, sets, measure, in_order=in_order)
     if stream.place == "spark":
         from cepkit.spark.matches.detect import detect as detect_on_spark
-        from cepkit.spark.matches.detect import detect_fetched
 
-        if part.place == "local" and (route == "driver" or choosing.is_quick(plan_to_run)):
-            return detect_fetched(
-                stream, part, query, plan_to_run, limit=limit, sets=sets, plans=plans
-            )
+        here = part.place == "local" and (route == "driver" or choosing.is_quick(plan_to_run))
         return detect_on_spark(
-            stream,
-            query,
-            plan_to_run,
-            slice_seconds=options.slice_seconds,
-            slice_events=options.slice_events,
-            limit=limit,
-            sets=sets,
-            plans=plans,
-        )
+            stream, query, plan_to_run,
+            part=part if here else None, limit=limit, sets=sets, plans=plans,
+            slice_seconds=options.slice_seconds, slice_events=options.slice_events,
+        )  # fmt: skip
     if columns is not None:
         report(columns, query)
     if isinstance(stream.source, Path) and plans is None and columns is None:

@@ -11,7 +11,7 @@ from cepkit.lazy import pd
 from cepkit.pattern.nodes import labels_of
 from cepkit.plan.nodes import Plan, Unit, work_of
 from cepkit.printing import Printed, html_output
-from cepkit.tables import html_table, whole
+from cepkit.tables import html_table, text_table, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +129,7 @@ class Explanation(Printed):
         return "  " * _depths(work_of(self.plan.branches[step.branch - 1])).get(step.variable, 0)
 
     def __str__(self) -> str:
-        head, rows = self._rows()
-        table = [head, *rows]
-        widths = [max(len(row[i]) for row in table) for i in range(len(head))]
-        lines = []
-        for row in table:
-            cells = [row[0].ljust(widths[0])]
-            cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-            lines.append("  ".join(cells).rstrip())
-        return "\n".join([*self._heads(), *lines])
+        return "\n".join([*self._heads(), text_table(*self._rows())])
 
     def _repr_html_(self) -> str:
         head, rows = self._rows()

@@ -5,11 +5,12 @@ Its explanation has the work of each step, of those that are shared once.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any, NoReturn, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, Generic, NoReturn, Self, TypeAlias, TypeVar
 
 from cepkit.arguments import typed
 from cepkit.columnar.compile.forest import Node, Prefix
@@ -32,6 +33,7 @@ from cepkit.sharing.shared_plan import SharedPlan, Sharing
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream
 from cepkit.tables import count_text, first_rows, html_table, whole
+from cepkit.threads import limited_to, threads_asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,6 @@ def _step(counted: StepCounters, queries: tuple[str, ...], depth: int) -> Shared
 
 
 Result = TypeVar("Result")
-Result_co = TypeVar("Result_co", covariant=True)
 
 Counted: TypeAlias = "tuple[Sequence[int], Sequence[tuple[Group, Counters]]]"
 """The number of matches of each query, and the counters of each group; where slices have plans of
@@ -217,11 +218,24 @@ class Planned:
         return [n if self.limit is None else min(n, self.limit) for n in numbers]
 
 
-class Place(Protocol[Result_co]):
+class Place(ABC, Generic[Result]):
     """Where the matches of queries are found: in this process, or by Spark."""
 
-    def find(self, number: int) -> Result_co:
+    def __init__(self, stream: Stream, planned: Planned) -> None:
+        self.stream, self.planned = stream, planned
+        self._threads = threads_asked()
+        self._each: dict[int, Result] = {}
+        self._counted: Counted | None = None
+
+    def find(self, number: int) -> Result:
         """Return the matches of one query."""
+        if number not in self._each:
+            planned = self.planned
+            with limited_to(self._threads):
+                self._each[number] = self._matches(
+                    planned.queries[number], planned.plans[number], planned.limit, planned.sets
+                )
+        return self._each[number]
 
     def counted(self, progress: Progress, *, anew: bool = False) -> Counted:
         """Return the number of matches of each query and the counters of each group.
@@ -230,11 +244,24 @@ class Place(Protocol[Result_co]):
             progress: Whether to show a bar.
             anew: Make another run in any case.
         """
+        if anew or self._counted is None:
+            self._counted = self._count(progress)
+        return self._counted
 
     @property
     def known(self) -> Sequence[int] | None:
         """The number of matches of each query; None if not counted yet."""
+        return None if self._counted is None else self._counted[0]
 
+    @abstractmethod
+    def _matches(self, query: Query, plan: Plan, limit: int | None, sets: Sets) -> Result:
+        """Return the matches of a query."""
+
+    @abstractmethod
+    def _count(self, progress: Progress) -> Counted:
+        """Count all matches; see `counted`."""
+
+    @abstractmethod
     def together(self) -> Any:
         """Return the matches of all queries as one table."""
 
@@ -278,7 +305,6 @@ class SeveralMatches(WithProgress, ByName[Result]):
         self.queries, self.plan, self.plans = planned.queries, planned.plan, planned.plans
         self._measure, self._share, self._place_of = measure, share, place
         self._place = place(stream, planned)
-        self._results: dict[int, Result] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -286,10 +312,9 @@ class SeveralMatches(WithProgress, ByName[Result]):
         return self._planned.names
 
     def _at(self, number: int) -> Result:
-        if number not in self._results:
-            found: Any = self._place.find(number)
-            self._results[number] = found.with_progress(self.progress)
-        return self._results[number]
+        found: Any = self._place.find(number)
+        matches: Result = found.with_progress(self.progress)
+        return matches
 
     def add(self, pattern: str | Query | Any, name: str | None = None) -> Self:
         """Return the matches with one more query; the plans of the others stay.

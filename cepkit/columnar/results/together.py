@@ -18,7 +18,7 @@ from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.output import Writer, check_alike
 from cepkit.columnar.results.reports import report
 from cepkit.columnar.results.rows import Rows
-from cepkit.columnar.results.several import Counted, Planned
+from cepkit.columnar.results.several import Counted, Place, Planned
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.counters import Counters
 from cepkit.columnar.slices.plans import Branches, SlicePlans
@@ -31,7 +31,7 @@ from cepkit.progress import Progress, showing
 from cepkit.sharing.shared_plan import SharedPlan
 from cepkit.stream.stream import Stream
 from cepkit.tables import whole
-from cepkit.threads import limited_to, number_of_threads, threads_asked
+from cepkit.threads import limited_to, number_of_threads
 
 
 class SharedSlicePlans(SlicePlans, Protocol):
@@ -54,7 +54,7 @@ class Follow(Protocol):
         ...
 
 
-class InMemory:
+class InMemory(Place[Matches]):
     """The events of this process as the place where queries' matches are found.
 
     Args:
@@ -70,10 +70,8 @@ class InMemory:
         slice_rows: int | None = None,
         follow: Follow | None = None,
     ) -> None:
-        self.stream, self.planned = stream, planned
+        super().__init__(stream, planned)
         self._slice_rows, self._follow = slice_rows, follow
-        self._threads = threads_asked()
-        self._counted: Counted | None = None
         self._running: tuple[int, Detector] | None = None
         read = {name for group in planned.groups for name in group.query.attributes}
         read.update(name for query in planned.queries for name in query.computed_from)
@@ -81,37 +79,17 @@ class InMemory:
         # Each query takes rows from it.
         self.columns = replace(columns, carried=columns.source.combine_chunks())
         report(columns, *planned.queries)
-        self._each: dict[int, Matches] = {}
 
-    def find(self, number: int) -> Matches:
-        """Return the matches of one query."""
-        if number not in self._each:
-            planned, follow = self.planned, self._follow
-            query, plan = planned.queries[number], planned.plans[number]
-            with limited_to(self._threads):
-                self._each[number] = Matches(
-                    self.stream,
-                    query,
-                    plan,
-                    limit=planned.limit,
-                    sets=planned.sets,
-                    slice_rows=self._slice_rows,
-                    columns=self.columns,
-                    plans=None if follow is None else follow.alone(query, plan, planned.sets),
-                )
-        return self._each[number]
+    def _matches(self, query: Query, plan: Plan, limit: int | None, sets: Sets) -> Matches:
+        follow = None if self._follow is None else self._follow.alone(query, plan, sets)
+        return Matches(
+            self.stream, query, plan, limit=limit, sets=sets,
+            slice_rows=self._slice_rows, columns=self.columns, plans=follow,
+        )  # fmt: skip
 
-    def counted(self, progress: Progress, *, anew: bool = False) -> Counted:
-        """Return the number of matches of each query and the counters of each group."""
-        if anew or self._counted is None:
-            with showing("counting matches", progress, self._searched):
-                self._counted = self._count()
-        return self._counted
-
-    @property
-    def known(self) -> Sequence[int] | None:
-        """The number of matches of each query; None if not counted yet."""
-        return None if self._counted is None else self._counted[0]
+    def _count(self, progress: Progress) -> Counted:
+        with showing("counting matches", progress, self._searched):
+            return self._counted_by_group()
 
     def together(self) -> Rows:
         """Return the matches of all queries, with the name of the query in column `pattern`."""
@@ -143,7 +121,7 @@ class InMemory:
         detector = Detector(group.query, slice_rows=self._slice_rows, plans=plans, threads=threads)
         return detector, plans
 
-    def _count(self) -> Counted:
+    def _counted_by_group(self) -> Counted:
         sizes = [0] * len(self.planned.queries)
         counted: list[tuple[Group, Counters]] = []
         for number, group in enumerate(self.planned.groups):
@@ -284,21 +262,11 @@ class InFiles(InMemory):
     """
 
     def __init__(self, stream: Stream, planned: Planned) -> None:
-        self.stream, self.planned = stream, planned
-        self._threads = threads_asked()
-        self._counted, self._running = None, None
-        self._each = {}
+        Place.__init__(self, stream, planned)
+        self._running = None
 
-    def find(self, number: int) -> Matches:
-        """Return the matches of one query."""
-        if number not in self._each:
-            planned = self.planned
-            with limited_to(self._threads):
-                self._each[number] = matches_in(
-                    self.stream, planned.queries[number], planned.plans[number],
-                    limit=planned.limit, sets=planned.sets,
-                )  # fmt: skip
-        return self._each[number]
+    def _matches(self, query: Query, plan: Plan, limit: int | None, sets: Sets) -> Matches:
+        return matches_in(self.stream, query, plan, limit=limit, sets=sets)
 
     def batches(
         self, writers: Sequence[Writer], *, limited: bool
@@ -309,7 +277,7 @@ class InFiles(InMemory):
             for batch in self.find(number).batches():
                 yield number, batch
 
-    def _count(self) -> Counted:
+    def _counted_by_group(self) -> Counted:
         sizes, counted = list[int](), list[tuple[Group, Counters]]()
         for number in range(len(self.planned.queries)):
             query, size, counters = self.find(number)._complete()  # noqa: SLF001 - beside it

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from pyspark.sql import types as t
 
@@ -47,13 +47,12 @@ def detect(
     query: Query,
     plan: Plan,
     *,
-    slice_seconds: float | None = None,
-    slice_events: int | None = None,
+    part: Stream | None = None,
     limit: int | None = None,
     sets: Literal["every", "maximal"] = "every",
-    route: Route | None = None,
     plans: SlicePlans | None = None,
     reported: bool = False,
+    **options: Any,
 ) -> SparkMatches:
     """Return the matches of a query in a Spark stream, as a Spark DataFrame.
 
@@ -64,10 +63,10 @@ def detect(
 
     Args:
         stream: Events in a Spark DataFrame, which is read again for each action.
-        slice_events: The length of a slice where there is no window in time, but one in events,
-            or contiguity.
+        part: Those that the query needs, fetched: this process searches them. None: workers do.
         limit: The most matches wanted, None for all.
         reported: Whether the user was already warned about the stream.
+        options: `slice_seconds`, `slice_events` and `route`, as for `start`.
 
     Raises:
         PatternError: A condition compares values that cannot be compared.
@@ -76,14 +75,25 @@ def detect(
         UnsupportedError: The query has a part that the engine cannot detect; the DataFrame is
             a stream.
     """
-    known = plan.statistics
-    found = start(
-        stream, {0: query}, {0: plan}, group_of_one(compile_query(query, plan, sets)), known,
-        slice_seconds=slice_seconds, slice_events=slice_events, limited=limit is not None,
-        route=route, follow=plans, reported=reported,
-    )  # fmt: skip
-    if known is not None and not reported:
-        warn_of_absent(known.never_occurring, (), query)
+    found: MatchesPass | MatchesHere
+    if part is None:
+        group, known = group_of_one(compile_query(query, plan, sets)), plan.statistics
+        found = start(
+            stream, {0: query}, {0: plan}, group, known,
+            limited=limit is not None, follow=plans, reported=reported, **options,
+        )  # fmt: skip
+        if known is not None and not reported:
+            warn_of_absent(known.never_occurring, (), query)
+    else:
+        matches = Matches(part, query, plan, limit=limit, sets=sets, plans=plans)
+        written = MatchColumns.of(query, stream.schema.without_arrival())
+        columns = match_columns(
+            stream.source.schema, stream.column_names, written, matches.schema
+        )  # fmt: skip
+        workers = partial(
+            detect, stream, query, plan, limit=limit, sets=sets, plans=plans, reported=True
+        )
+        found = MatchesHere(stream, matches, origin_of(part), columns, workers)
     return SparkMatches(found, query=query, plan=plan, limit=limit, sets=sets)
 
 
@@ -104,6 +114,8 @@ def start(
     """Return a pass for queries that run together; if the stream's size is unknown, a job counts.
 
     Args:
+        slice_events: The length of a slice where there is no window in time, but one in events,
+            or contiguity.
         limited: Whether only some of the matches are wanted.
 
     Raises:
@@ -122,39 +134,6 @@ def start(
     rows = pass_.rows(MatchesSink(group, table, written, limited, follow), in_spark)
     sizes = pass_.rows(CountsSink(group, follow), _SIZES)
     return MatchesPass(group, pass_, table, rows, sizes)
-
-
-def detect_fetched(
-    stream: Stream,
-    part: Stream,
-    query: Query,
-    plan: Plan,
-    *,
-    limit: int | None = None,
-    sets: Literal["every", "maximal"] = "every",
-    plans: SlicePlans | None = None,
-) -> SparkMatches:
-    """Return the matches in a fetched Spark stream, found in this process.
-
-    Args:
-        part: Those that the query needs, fetched.
-        limit: The most matches wanted, None for all.
-
-    Raises:
-        PatternError: A condition compares values that cannot be compared.
-    """
-    matches = Matches(part, query, plan, limit=limit, sets=sets, plans=plans)
-    columns = match_columns(
-        stream.source.schema,
-        stream.column_names,
-        MatchColumns.of(query, stream.schema.without_arrival()),
-        matches.schema,
-    )
-    workers = partial(
-        detect, stream, query, plan, limit=limit, sets=sets, plans=plans, reported=True
-    )
-    found = MatchesHere(stream, matches, origin_of(part), columns, workers)
-    return SparkMatches(found, query=query, plan=plan, limit=limit, sets=sets)
 
 
 _SIZES = t.StructType([t.StructField(QUERY, t.IntegerType()), t.StructField(COUNT, t.BinaryType())])

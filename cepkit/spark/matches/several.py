@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, reduce
+from typing import Any
 
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
+from cepkit.columnar.compile.query import Sets
 from cepkit.columnar.results.output import MatchColumns, check_alike
-from cepkit.columnar.results.several import Counted, Planned
+from cepkit.columnar.results.several import Counted, Place, Planned
 from cepkit.columnar.results.together import InMemory
 from cepkit.columnar.workload import Group
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import PATTERN
+from cepkit.plan.nodes import Plan
 from cepkit.planners.choose import is_quick
 from cepkit.progress import Progress
 from cepkit.spark.cells.schemas import match_columns
-from cepkit.spark.matches.detect import detect, detect_fetched, start
+from cepkit.spark.matches.detect import detect, start
 from cepkit.spark.matches.result import MatchesPass, SparkMatches
 from cepkit.spark.matches.sinks import number_of
 from cepkit.spark.matches.table import ends_last, lists_in, named_columns, pattern_column
@@ -33,8 +36,8 @@ from cepkit.stream.stream import Stream
 from cepkit.tables import count_text
 
 
-class OnSpark:
-    """A Spark stream as the place where queries' matches are found (see `several.Place`).
+class OnSpark(Place[SparkMatches]):
+    """A Spark stream as the place where queries' matches are found.
 
     Each query's are a separate Spark DataFrame; `together` has all, from one pass for the queries
     with the same cut.
@@ -54,10 +57,12 @@ class OnSpark:
         slice_events: int | None = None,
         fetch: Callable[[Sequence[Query]], Stream] | None = None,
     ) -> None:
-        self.stream, self.planned = stream, planned
-        self._slice_seconds, self._slice_events = slice_seconds, slice_events
+        super().__init__(stream, planned)
+        self._options: dict[str, Any] = {
+            "slice_seconds": slice_seconds,
+            "slice_events": slice_events,
+        }
         self._fetch = fetch
-        self._counted: Counted | None = None
 
     @cached_property
     def _here(self) -> InMemory | None:
@@ -79,36 +84,21 @@ class OnSpark:
             {q: planned.plans[q] for q in numbers},
             group,
             None if planned.plan is None else planned.plan.statistics,
-            slice_seconds=self._slice_seconds,
-            slice_events=self._slice_events,
             limited=planned.limit is not None,
+            **self._options,
         )
 
-    def find(self, number: int) -> SparkMatches:
-        """Return the matches of one query."""
-        planned = self.planned
-        query, plan = planned.queries[number], planned.plans[number]
-        if self._here is not None:
-            return detect_fetched(
-                self.stream, self._here.stream, query, plan,
-                limit=planned.limit, sets=planned.sets,
-            )  # fmt: skip
+    def _matches(self, query: Query, plan: Plan, limit: int | None, sets: Sets) -> SparkMatches:
+        part = None if self._here is None else self._here.stream
         return detect(
-            self.stream, query, plan, limit=planned.limit, sets=planned.sets,
-            slice_seconds=self._slice_seconds, slice_events=self._slice_events,
+            self.stream, query, plan, part=part, limit=limit, sets=sets, **self._options
         )  # fmt: skip
-
-    @property
-    def known(self) -> Sequence[int] | None:
-        """The number of matches of each query; None if not counted yet."""
-        return None if self._counted is None else self._counted[0]
 
     def counted(self, progress: Progress, *, anew: bool = False) -> Counted:
         """Return the number of matches of each query and the counters of each group."""
-        if anew or self._counted is None:
-            here = self._here
-            counted = here.counted(progress, anew=anew) if here else self._count(progress)
-            self._counted = counted
+        if self._here is None:
+            return super().counted(progress, anew=anew)
+        self._counted = self._here.counted(progress, anew=anew)
         return self._counted
 
     def _count(self, progress: Progress) -> Counted:
