@@ -20,7 +20,7 @@ from cepkit.adaptation.loop import Adaptation, InForce
 from cepkit.adaptation.slices import slice_rates
 from cepkit.columnar.compile.query import CompiledQuery, Sets, compile_query
 from cepkit.columnar.slices.cutting import ADAPTED_ROWS
-from cepkit.columnar.slices.plans import Branches, SlicePlan, SliceRun
+from cepkit.columnar.slices.plans import Branches, SlicePlan, SlicePlans
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.planners.by_rates import Rates
@@ -53,7 +53,7 @@ class Remembered:
     answered_by: Named = field(default_factory=dict, metadata=SPARSE)
 
 
-class Causal:
+class Causal(SlicePlans):
     """Plans slices one after the other, each by the statistics of the previous ones.
 
     Args:
@@ -133,10 +133,6 @@ class Causal:
                 self._compiled[branches] = compile_query(self._query, plan, self._sets)
             self._asked[first] = SlicePlan(self._compiled[branches], branches, now.rates, why)
         return self._asked[first]
-
-    def why(self, run: SliceRun) -> str:
-        """Return why a slice ran another plan than the one before it (see `SlicePlans`)."""
-        return run.why
 
     def _sampled(self, columns: EventColumns, first: int, end: int) -> Shares:
         """Return the present shares, replaced where the slice's own surely differ."""

@@ -18,7 +18,7 @@ from cepkit.adaptation.loop import Adaptation
 from cepkit.adaptation.slices import slice_rates
 from cepkit.columnar.compile.query import CompiledQuery, Sets, compile_query
 from cepkit.columnar.slices.cutting import ADAPTED_ROWS, SLICE_ROWS
-from cepkit.columnar.slices.plans import Branches, SlicePlan, SlicePlans, SliceRun
+from cepkit.columnar.slices.plans import Branches, SlicePlan, SlicePlans
 from cepkit.columnar.workload import grouped
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.query import Query
@@ -79,7 +79,7 @@ class FollowingTogether:
         return slice_plans(self.adapt, query, plan, sets, lambda: known)
 
 
-class SharedPerSlice:
+class SharedPerSlice(SlicePlans):
     """Plans each slice for several queries by its own rates.
 
     Args:
@@ -135,19 +135,6 @@ class SharedPerSlice:
             (group,) = grouped(queries, share=plan.share != "none", pools=sharing.pools)
             self._compiled[branches] = group.query
         return self._compiled[branches]
-
-    def why(self, run: SliceRun) -> str:
-        """Return why a slice ran its plan (see `SlicePlans`)."""
-        return run.why
-
-    @property
-    def memory(self) -> str:
-        """Return "": slices are planned independently (see `SlicePlans`)."""
-        return ""
-
-    def resumed(self, _memory: str) -> SharedPerSlice:
-        """Return the same (see `SlicePlans`)."""
-        return self
 
     def least_rows(self, _columns: EventColumns) -> int:
         """Return the least number of events of a slice (see `SlicePlans`)."""

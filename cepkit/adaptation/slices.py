@@ -17,7 +17,7 @@ from cepkit.adaptation.drift import Drift
 from cepkit.columnar.compile.query import CompiledQuery, Sets, compile_query
 from cepkit.columnar.results.plans import why_planned
 from cepkit.columnar.slices.cutting import ADAPTED_ROWS, SLICE_ROWS, WINDOWS_PER_SLICE
-from cepkit.columnar.slices.plans import Branches, SlicePlan, SliceRun
+from cepkit.columnar.slices.plans import Branches, SlicePlan, SlicePlans, SliceRun
 from cepkit.costs.expectation import window_in
 from cepkit.indexing import bin_counts
 from cepkit.pattern.nodes import events_of
@@ -62,7 +62,7 @@ def slice_rates(query: Query, columns: EventColumns, first: int, end: int, every
     return Rates(rates, end - first, span)
 
 
-class PerSlice:
+class PerSlice(SlicePlans):
     """Plans each slice by its own statistics.
 
     Args:
@@ -129,15 +129,6 @@ class PerSlice:
     def why(self, run: SliceRun) -> str:
         """Return why a slice did not run the plan of the whole stream (see `SlicePlans`)."""
         return run.why or why_planned(self._query, self._plan, self._plan.branches, run)
-
-    @property
-    def memory(self) -> str:
-        """Return "": slices are planned independently (see `SlicePlans`)."""
-        return ""
-
-    def resumed(self, _memory: str) -> PerSlice:
-        """Return the same (see `SlicePlans`)."""
-        return self
 
     def least_rows(self, columns: EventColumns) -> int:
         """Return the least number of events of a slice: few if plans of slices promise much.

@@ -1,15 +1,16 @@
-"""The matches of several queries among the events of this process, found in one pass."""
+"""Where the matches of several queries are found: the events of this process, in one pass; files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from cepkit.columnar.compile.query import CompiledQuery, Sets
+from cepkit.columnar.compile.query import CompiledQuery, Sets, compile_query
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.results import expected
 from cepkit.columnar.results.flat import flat_schema
@@ -18,20 +19,125 @@ from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.output import Writer, check_alike
 from cepkit.columnar.results.reports import report
 from cepkit.columnar.results.rows import Rows
-from cepkit.columnar.results.several import Counted, Place, Planned
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.counters import Counters
 from cepkit.columnar.slices.plans import Branches, SlicePlans
-from cepkit.columnar.workload import Group, group_of_one
+from cepkit.columnar.workload import Group, group_of_one, grouped
 from cepkit.memory import Expected, Room
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import PATTERN
 from cepkit.plan.nodes import Plan
 from cepkit.progress import Progress, showing
-from cepkit.sharing.shared_plan import SharedPlan
+from cepkit.sharing.shared_plan import SharedPlan, Sharing
 from cepkit.stream.stream import Stream
-from cepkit.tables import whole
-from cepkit.threads import limited_to, number_of_threads
+from cepkit.tables import count_text, whole
+from cepkit.threads import limited_to, number_of_threads, threads_asked
+
+Result = TypeVar("Result")
+
+Counted: TypeAlias = "tuple[Sequence[int], Sequence[tuple[Group, Counters]]]"
+"""The number of matches of each query, and the counters of each group; where slices have plans of
+their own, of each group under each of its plans."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Planned:
+    """Queries with their plans, compiled into the groups that run together.
+
+    Attributes:
+        names: Their names.
+        plan: The shared plan; None where each was given its own plan.
+        plans: The plan of each.
+        groups: The queries that run together.
+        limit: The most matches of each, None for all.
+        sets: Which sets of Kleene variables make matches.
+    """
+
+    names: tuple[str, ...]
+    queries: tuple[Query, ...]
+    plan: SharedPlan | None
+    plans: tuple[Plan, ...]
+    groups: tuple[Group, ...]
+    limit: int | None
+    sets: Sets
+
+    @classmethod
+    def of(
+        cls,
+        queries: Mapping[str, Query],
+        plans: SharedPlan | Sequence[Plan],
+        limit: int | None,
+        sets: Sets,
+        *,
+        share: bool,
+    ) -> Self:
+        """Return queries compiled; see `SeveralMatches`."""
+        sharing = Sharing.of(plans)
+        compiled = [
+            compile_query(query, plan, sets, late)
+            for query, plan, late in zip(queries.values(), sharing.plans, sharing.late, strict=True)
+        ]
+        groups = grouped(compiled, share=share, pools=sharing.pools)
+        plan = plans if isinstance(plans, SharedPlan) else None
+        asked = tuple(queries.values())
+        return cls(tuple(queries), asked, plan, sharing.plans, groups, limit, sets)
+
+    @property
+    def title(self) -> str:
+        """A short description of the matches."""
+        return f"Matches of {count_text(len(self.names), 'query', 'queries')}"
+
+    def limited(self, numbers: Sequence[int]) -> list[int]:
+        """Return numbers of matches up to the limit."""
+        return [n if self.limit is None else min(n, self.limit) for n in numbers]
+
+
+class Place(ABC, Generic[Result]):
+    """Where the matches of queries are found: in this process, or by Spark."""
+
+    def __init__(self, stream: Stream, planned: Planned) -> None:
+        self.stream, self.planned = stream, planned
+        self._threads = threads_asked()
+        self._each: dict[int, Result] = {}
+        self._counted: Counted | None = None
+
+    def find(self, number: int) -> Result:
+        """Return the matches of one query."""
+        if number not in self._each:
+            planned = self.planned
+            with limited_to(self._threads):
+                self._each[number] = self._matches(
+                    planned.queries[number], planned.plans[number], planned.limit, planned.sets
+                )
+        return self._each[number]
+
+    def counted(self, progress: Progress, *, anew: bool = False) -> Counted:
+        """Return the number of matches of each query and the counters of each group.
+
+        Args:
+            progress: Whether to show a bar.
+            anew: Make another run in any case.
+        """
+        if anew or self._counted is None:
+            self._counted = self._count(progress)
+        return self._counted
+
+    @property
+    def known(self) -> Sequence[int] | None:
+        """The number of matches of each query; None if not counted yet."""
+        return None if self._counted is None else self._counted[0]
+
+    @abstractmethod
+    def _matches(self, query: Query, plan: Plan, limit: int | None, sets: Sets) -> Result:
+        """Return the matches of a query."""
+
+    @abstractmethod
+    def _count(self, progress: Progress) -> Counted:
+        """Count all matches; see `counted`."""
+
+    @abstractmethod
+    def together(self) -> Any:
+        """Return the matches of all queries as one table."""
 
 
 class SharedSlicePlans(SlicePlans, Protocol):

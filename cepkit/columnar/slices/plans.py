@@ -35,7 +35,7 @@ class SlicePlan:
 
 
 class SlicePlans(Protocol):
-    """Chooses the plan of each slice of a stream."""
+    """Chooses the plan of each slice of a stream: by itself, unless a class says otherwise."""
 
     def least_rows(self, columns: EventColumns) -> int:
         """Return the least number of events of slices of this stream, or of this part of it."""
@@ -47,7 +47,7 @@ class SlicePlans(Protocol):
 
     def why(self, run: SliceRun) -> str:
         """Return why a slice ran its plan, in words; "" if the plan did not change."""
-        ...
+        return run.why
 
     @property
     def memory(self) -> str:
@@ -55,11 +55,11 @@ class SlicePlans(Protocol):
 
         "" if slices do not depend on each other.
         """
-        ...
+        return ""
 
-    def resumed(self, memory: str) -> SlicePlans:
+    def resumed(self, memory: str) -> SlicePlans:  # noqa: ARG002 - where slices are independent
         """Return the same, continued from another's memory; "" for the beginning."""
-        ...
+        return self
 
 
 @dataclass(frozen=True, slots=True)

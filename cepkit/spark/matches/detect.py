@@ -28,13 +28,14 @@ from cepkit.spark.cells.keys import key_of
 from cepkit.spark.cells.layout import IN_TURN, Cut
 from cepkit.spark.cells.schemas import match_columns
 from cepkit.spark.cells.sending import numbers_for, sending_for
-from cepkit.spark.matches.result import MatchesHere, MatchesPass, SparkMatches
+from cepkit.spark.matches.result import MatchesPass, SparkMatches
 from cepkit.spark.matches.sinks import COUNT, CountsSink, MatchesSink
 from cepkit.spark.matches.table import matches_table
 from cepkit.spark.passes.delivery import Route
+from cepkit.spark.passes.here import Here
 from cepkit.spark.passes.one_pass import start_pass
 from cepkit.spark.passes.one_table import QUERY
-from cepkit.spark.passes.part import origin_of
+from cepkit.spark.passes.part import searched_here
 from cepkit.spark.passes.rows import batch_frame
 from cepkit.spark.passes.scan import Scan
 from cepkit.statistics.model import Statistics
@@ -75,7 +76,7 @@ def detect(
         UnsupportedError: The query has a part that the engine cannot detect; the DataFrame is
             a stream.
     """
-    found: MatchesPass | MatchesHere
+    found: MatchesPass | Here
     if part is None:
         group, known = group_of_one(compile_query(query, plan, sets)), plan.statistics
         found = start(
@@ -84,6 +85,7 @@ def detect(
         )  # fmt: skip
         if known is not None and not reported:
             warn_of_absent(known.never_occurring, (), query)
+        way = found.pass_.delivery.route
     else:
         matches = Matches(part, query, plan, limit=limit, sets=sets, plans=plans)
         written = MatchColumns.of(query, stream.schema.without_arrival())
@@ -93,8 +95,11 @@ def detect(
         workers = partial(
             detect, stream, query, plan, limit=limit, sets=sets, plans=plans, reported=True
         )
-        found = MatchesHere(stream, matches, origin_of(part), columns, workers)
-    return SparkMatches(found, query=query, plan=plan, limit=limit, sets=sets)
+        found = Here(matches, columns, stream.source.sparkSession, workers)
+        way = searched_here(len(matches.columns), part)
+    return SparkMatches(
+        found, stream=stream, route=way, query=query, plan=plan, limit=limit, sets=sets
+    )  # fmt: skip
 
 
 def start(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Self
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructType
 
 from cepkit.columnar.results.expected import warn_if_long
 from cepkit.columnar.results.explanation import Explanation
@@ -30,7 +28,6 @@ from cepkit.spark.passes.one_pass import Pass
 from cepkit.spark.passes.one_table import OneTable
 from cepkit.stream.columns import Dropped
 from cepkit.stream.stream import Stream
-from cepkit.tables import count_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,25 +52,6 @@ class MatchesPass:
     sizes: DataFrame
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class MatchesHere:
-    """Matches that this process has found among fetched events.
-
-    Attributes:
-        stream: The stream in Spark.
-        matches: The matches among its events, here.
-        origin: How these came here.
-        columns: Their columns in Spark.
-        workers: Makes the same matches, found by workers.
-    """
-
-    stream: Stream
-    matches: Matches
-    origin: str
-    columns: StructType
-    workers: Callable[[], SparkMatches]
-
-
 class SparkMatches(ResultFrame):
     """The matches as a Spark DataFrame: nothing is computed before an action.
 
@@ -96,8 +74,10 @@ class SparkMatches(ResultFrame):
 
     def __init__(
         self,
-        found: MatchesPass | MatchesHere,
+        found: MatchesPass | Here,
         *,
+        stream: Stream,
+        route: str,
         query: Query,
         plan: Plan,
         limit: int | None,
@@ -107,6 +87,7 @@ class SparkMatches(ResultFrame):
         self.plan = plan
         self.most = limit
         self.sets = sets
+        self.stream = stream
         self.here: Matches | None = None
         self._found: MatchesPass | None = None
         rows: DataFrame | Here
@@ -115,14 +96,9 @@ class SparkMatches(ResultFrame):
             case MatchesPass():
                 rows = found.rows.select(*named_columns(found.table, lists_in([found.table])))
                 rows = rows if limit is None else rows.limit(limit)
-                route, reports = found.pass_.delivery.route, found.pass_.reports
-                self.stream, self._found = found.pass_.scan.stream, found
-            case MatchesHere(stream, here):
-                session = stream.source.sparkSession
-                rows = Here(here, found.columns, session, found.workers)
-                events = count_text(len(here.columns), "event")
-                route = f"searched in this process, {events} {found.origin}"
-                self.stream, self.here = stream, here
+                self._found, reports = found, found.pass_.reports
+            case Here(rows=Matches() as here):
+                self.here, rows = here, found
         self.variables = MatchColumns.of(query, self.stream.schema).variables
         order = "; ".join(map(str, plan.branches))
         super().__init__(

@@ -12,8 +12,7 @@ from pyspark.sql import types as t
 
 from cepkit.columnar.compile.query import Sets
 from cepkit.columnar.results.output import MatchColumns, check_alike
-from cepkit.columnar.results.several import Counted, Place, Planned
-from cepkit.columnar.results.together import InMemory
+from cepkit.columnar.results.together import Counted, InMemory, Place, Planned
 from cepkit.columnar.workload import Group
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import PATTERN
@@ -28,12 +27,11 @@ from cepkit.spark.matches.table import ends_last, lists_in, named_columns, patte
 from cepkit.spark.passes.frame import ResultFrame
 from cepkit.spark.passes.here import Here
 from cepkit.spark.passes.one_table import QUERY
-from cepkit.spark.passes.part import origin_of
+from cepkit.spark.passes.part import searched_here
 from cepkit.spark.session.progress import run_with_progress
 from cepkit.stream.reading.nested import quoted
 from cepkit.stream.sessions import check_session
 from cepkit.stream.stream import Stream
-from cepkit.tables import count_text
 
 
 class OnSpark(Place[SparkMatches]):
@@ -128,12 +126,8 @@ class OnSpark(Place[SparkMatches]):
             self.stream.source.sparkSession,
             lambda: self._by_workers().select(*in_order),
         )
-        events = count_text(len(here.columns), "event")
-        return ResultFrame(
-            rows,
-            title=f"{self.planned.title} together",
-            route=f"searched in this process, {events} {origin_of(here.stream)}",
-        )
+        way = searched_here(len(here.columns), here.stream)
+        return ResultFrame(rows, title=f"{self.planned.title} together", route=way)
 
     def _together_columns(self, here: InMemory, names: Sequence[str]) -> t.StructType:
         """Return the Spark columns of `together`, from its matches in this process."""

@@ -8,6 +8,7 @@ from typing import Protocol, TypeAlias
 import pyarrow as pa
 
 from cepkit.stream.stream import Stream
+from cepkit.tables import count_text
 
 Types: TypeAlias = frozenset[str] | None
 """Event types; None for any."""
@@ -26,6 +27,11 @@ class Part(Stream):
 
     origin: str = FETCHED
     in_order: bool = True
+
+
+def searched_here(events: int, part: Stream) -> str:
+    """Return that this process has searched a part, with so many events."""
+    return f"searched in this process, {count_text(events, 'event')} {origin_of(part)}"
 
 
 def origin_of(part: Stream) -> str:
