@@ -1,4 +1,4 @@
-"""Where the matches of several queries are found: the events of this process, in one pass; files."""
+"""Where the matches of several queries are found: in memory, all in one pass, or in files."""
 
 from __future__ import annotations
 
