@@ -315,6 +315,7 @@ def first(low, high, times, until, found{names}):
 """The loops; `source` adds what they read of a partial match and of a candidate, and the test."""
 
 
+@cache  # it is asked for every chunk, and to write the source takes as long as a short loop
 def _loop(name: str, *shape: Any) -> Callable[..., Any]:
     """Return a compiled loop; the shape is that of `source`."""
     loop: Callable[..., Any] = getattr(load(source(name, *shape)), name)
