@@ -82,7 +82,7 @@ class Exercise(Printed):
 
     def _repr_html_(self) -> str:
         return html_output(
-            f"<p><b>{html_text(self.name)}</b>: {html_text(self.task)}</p>",
+            f"<p>{html_text(self.name)}: <b>{html_text(self.task)}</b></p>",
             html_lines(self.pattern) if self.pattern else "",
             "" if self.data is None else html_table(*_cells(self.data), left=0),
             f"<p>Answer: {html_text(self.answers)}</p>",

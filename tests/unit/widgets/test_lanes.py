@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 
 import cepkit as ck
+from cepkit_widgets import MatchBrowser
 from cepkit_widgets.matches.known import KnownMatches
 from cepkit_widgets.matches.look import Looker
 
@@ -47,3 +50,12 @@ def test_near_misses_are_drawn_beside_matches_and_alone():
     assert studio.wait()
     assert studio.panel("editor").trial.count == 0
     assert "The nearest miss, from" in studio.html
+
+
+def test_marks_of_events_at_one_time_stand_apart_so_that_each_letter_is_read():
+    frame = pd.DataFrame({"ts": [0.0, 0.01, 0.02, 99.0], "type": ["A", "A", "A", "B"]})
+    stream = ck.events(frame, time="ts", type="type", unit="s")
+    html = MatchBrowser(ck.detect(stream, "PATTERN SEQ(A a, A b, A c, B d)")).html
+    heights = re.findall(r'class="mark".*?<circle cx="[0-9.]+" cy="([0-9.]+)"', html)
+    a, b, c = sorted(map(float, heights[:3]))
+    assert b - a == c - b == 14

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -11,6 +12,7 @@ import cepkit as ck
 from cepkit.errors import ArgumentError, PatternError, StreamError
 from cepkit_widgets import MatchBrowser, PlanExplorer
 from cepkit_widgets.studio import view as studio_view
+from cepkit_widgets.studio.making import curve
 from cepkit_widgets.studio.state import TABS, StudioState, named, part_of
 from tests.unit.figures import hostile
 
@@ -246,9 +248,18 @@ def test_curve_counts_a_sample_and_says_so_until_the_whole_stream_is_asked_for()
     assert studio.panel("curve").value.rows == ck.calibrate(STREAM, OPEN).rows
 
 
+def test_curve_of_events_on_spark_is_of_the_sample_and_offers_no_count_in_all():
+    on_spark = SimpleNamespace(place="spark")
+    made = curve(on_spark, STREAM, ck.parse(OPEN), {}, whole=False, width=760)
+    assert "Counted in the first 60 events, a sample." in made.html
+    assert "All events are on Spark" in made.html
+    assert 'data-do="whole"' not in made.html
+
+
 def test_page_says_which_value_is_in_force_and_where_to_choose_one():
     studio = opened(OPEN)
     assert "Hint: choose one in the tab: curve" in studio.html
+    assert "whose parameters have values" in studio.html
     assert "query.bind" not in studio.html
     assert "Columns: ts, type, x. " in studio.html
     studio.bind(k=0.25)

@@ -14,6 +14,7 @@ from cepkit_widgets.matches.look import Around, Seen
 
 _LANE, _TOP, _BOTTOM, _RIGHT = 32, 10, 26, 14
 _MARK, _DOT = 10, 4
+_APART = 14  # one above the other: less would hide a letter
 _NAME = 12
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
@@ -130,8 +131,8 @@ def _apart(own: list[Seen], x: object, y: object) -> list[tuple[float, float]]:
     for seen in own:
         a, b = float(x(seen.at)), float(y(seen.lane))
         shift = 0
-        while any(abs(a - c) < 1.4 * _MARK and abs(b + shift - d) < 4 for c, d in places):
-            shift = -shift + 6 if shift <= 0 else -shift
+        while any(abs(a - c) < 1.4 * _MARK and abs(b + shift - d) < _APART for c, d in places):
+            shift = -shift + _APART if shift <= 0 else -shift
             if abs(shift) > _LANE / 2:
                 break
         places.append((a, b + shift))

@@ -109,24 +109,33 @@ def reason(sample: Stream, query: Query, asked: tuple[int, ...]) -> Shown:
 
 
 def curve(
-    part: Stream, query: Query, grids: Mapping[str, Any], *, whole: bool, width: float
+    stream: Stream,
+    sample: Stream,
+    query: Query,
+    grids: Mapping[str, Any],
+    *,
+    whole: bool,
+    width: float,
 ) -> Shown:
     """Return how many matches there are for many values of the parameters, and choices of them.
 
     Args:
-        part: The events in which matches are counted.
+        stream: All events.
+        sample: The first of them, in which matches are counted unless in all.
         query: The pattern, with parameters.
         grids: Values to try, by parameter.
-        whole: Whether these are all events there are.
+        whole: Whether to count in all events.
         width: The room, in pixels.
 
     Raises:
         PatternError: The pattern has no parameter.
     """
-    calibration = ck.calibrate(part, query, progress=False, **grids)
-    said = f"Counted in the first {len(part.columns(())):,} events, a sample."
+    calibration = ck.calibrate(stream if whole else sample, query, progress=False, **grids)
+    said = f"Counted in the first {len(sample.columns(())):,} events, a sample."
     offer = button("whole", "Count in the whole stream")
-    if whole:
+    if stream.place == "spark":
+        offer = "<span>All events are on Spark, where matches are counted for one value.</span>"
+    elif whole:
         said, offer = "Counted in the whole stream.", ""
     picture = scrolling("matches by value", ck.draw(calibration).to_svg(width=two_panes(width)[1]))
     names = [f"${name}" for name in query.parameters]
@@ -194,8 +203,7 @@ def maker(
     sample, query, written = editor.sample, editor.tried, editor.written
     if tab == "curve":
         assert written is not None
-        counted = stream if whole else sample
-        return lambda: curve(counted, written, grids, whole=whole, width=owner.width)
+        return lambda: curve(stream, sample, written, grids, whole=whole, width=owner.width)
     assert query is not None
     match tab:
         case "matches":

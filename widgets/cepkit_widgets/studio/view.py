@@ -31,6 +31,9 @@ from cepkit_widgets.studio.state import DOING, MOST_ASKED, StudioState, part_of
 
 _FIRST_PATIENCE = 12.0
 """The most seconds until the page is shown; what takes longer comes later."""
+_NOTHING = (
+    '<p class="soft">This needs a pattern without mistakes, whose parameters have values.</p>'
+)
 
 
 class Studio(App):
@@ -99,7 +102,7 @@ class Studio(App):
             case Exception():
                 content = error_note(made)
             case _:
-                content = "" if self._task else '<p class="soft">There is no query to show.</p>'
+                content = "" if self._task else _NOTHING
         return studio_html(
             self.state,
             self._editor.html,
@@ -394,7 +397,8 @@ class Studio(App):
     @property
     def _all(self) -> bool:
         """Whether the curve counts in the whole stream: asked for, or no larger than the sample."""
-        return self._whole or len(self._there().sample.columns(())) < self.state.events
+        every = len(self._there().sample.columns(())) < self.state.events
+        return self._stream.place == "local" and (self._whole or every)
 
     def _there(self) -> PatternEditor:
         if self._editor is None:
