@@ -45,7 +45,8 @@ def show(title: str, rows: Sequence[Row]) -> None:
     cells = [head, *([_text(row[name]) for name in head] for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
     for row in cells:
-        print("  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
+        text = "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        print(f"  {text}", flush=True)
 
 
 def write(folder: Path, name: str, rows: Sequence[Row]) -> None:

@@ -9,7 +9,8 @@ that has started, *further* the median of the counts after it, each with a longe
 analyst edits a query. Seconds are by the clock, in parentheses of the JVM's and the workers'
 processors. The ratio is the better join's seconds divided by cepkit's: above 1 cepkit is faster.
 
-    python -m benchmarks.spark_peers [--events N ...] [--sources S ...] [--patterns P ...] [--code]
+    python -m benchmarks.spark_peers [--events N] [--sources S ...] [--patterns P ...]
+        [--tools T ...] [--code]
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from math import nan
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -85,7 +88,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure the sources, print each pattern when it is done, and write a table as CSV."""
     parser = options("spark_peers")
     parser.set_defaults(runs=1)
-    parser.add_argument("--sources", nargs="+", choices=SOURCES, default=SOURCES)
+    parser.add_argument("--sources", nargs="+", choices=SOURCES, default=SOURCES[:1])
+    parser.add_argument("--tools", nargs="+", choices=TOOLS["cached"], default=TOOLS["cached"])
     parser.add_argument("--patterns", nargs="+", choices=NAMES, default=NAMES)
     parser.add_argument("--code", action="store_true", help="print the SQL")
     parser.add_argument("--one", nargs=4, metavar=("TOOL", "PATTERN", "SOURCE", "FILE"))
@@ -109,20 +113,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
         pq.write_table(zipf_events(given.events, seed=1), path)
         for source in given.sources:
             for name in given.patterns:
-                row = _row(name, source, path, given.events, given.runs, given.cores)
+                tools = [tool for tool in TOOLS[source] if tool in given.tools]
+                row = _row(name, source, tools, path, given)
                 show(f"{name}, {source}", row)
                 rows += row
     write(given.out, "spark_peers", rows)
 
 
 def _row(
-    name: str, source: str, path: Path, size: int, runs: int, cores: int
+    name: str, source: str, tools: Sequence[str], path: Path, given: Namespace
 ) -> list[dict[str, Any]]:
     """Measure one pattern of one source: all sessions of the tools, which take turns."""
-    sessions: dict[str, list[list[tuple[int, float, float]]]] = {t: [] for t in TOOLS[source]}
-    for _ in range(runs):
-        for tool in TOOLS[source]:
-            command = [sys.executable, "-m", "benchmarks.spark_peers", "--cores", str(cores)]
+    sessions: dict[str, list[list[tuple[int, float, float]]]] = {tool: [] for tool in tools}
+    for _ in range(given.runs):
+        for tool in tools:
+            command = [sys.executable, "-m", "benchmarks.spark_peers", "--cores", str(given.cores)]
             command += ["--one", tool, name, source, str(path)]
             out = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
             sessions[tool].append(json.loads(out.splitlines()[-1]))
@@ -131,7 +136,12 @@ def _row(
         raise RuntimeError(f"the tools count {sorted(counts)} matches of {name}")
     rows: list[dict[str, Any]] = []
     for tool, of_tool in sessions.items():
-        row: dict[str, Any] = {"events": size, "source": source, "pattern": name, "tool": tool}
+        row: dict[str, Any] = {
+            "events": given.events,
+            "source": source,
+            "pattern": name,
+            "tool": tool,
+        }
         row["matches"] = min(counts)[0]
         for kind, part in (("first", slice(0, 1)), ("further", slice(1, None))):
             taken = [count for one in of_tool for count in one[part]]
@@ -140,8 +150,8 @@ def _row(
         rows.append(row)
     for row in rows:
         for kind in ("first", "further"):
-            joins = min(other[kind] for other in rows if other["tool"] in {JOINS, HINTED})
-            row[f"{kind} ratio"] = joins / row[kind]
+            joins = [other[kind] for other in rows if other["tool"] in {JOINS, HINTED}]
+            row[f"{kind} ratio"] = min(joins, default=nan) / row[kind]
     return rows
 
 

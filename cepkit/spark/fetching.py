@@ -27,6 +27,7 @@ from cepkit.spark.passes.file_rows import file_rows
 from cepkit.spark.passes.kept import kept_of
 from cepkit.spark.passes.part import Part, Rows, Types
 from cepkit.spark.passes.rows import batch_frame
+from cepkit.spark.session.warming import warm_workers
 from cepkit.stream.reading.times import microseconds
 from cepkit.stream.stream import Stream
 from cepkit.stream.warnings import warn_of_unit
@@ -63,6 +64,7 @@ def fetched(
         UnsupportedError: The DataFrame is a stream.
     """
     if where == "workers":
+        warm_workers(stream.source)
         return None
     frame = batch_frame(stream)
     stream.schema.check(stream.column_names, attributes)
@@ -103,6 +105,7 @@ def fetched(
                 hint='spark=SparkOptions(route="workers") leaves them in Spark',
             )
         kept.refused.add((columns, types, most))
+        warm_workers(frame)
         return None
     carried = stream.schema.columns
     own = None if carried is None else tuple(name for name in carried if name in columns)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import threading
 import uuid
+from weakref import WeakSet
 
 import pyarrow as pa
 import pytest
 
 import cepkit as ck
 from cepkit.spark.fetching import LIMIT
+from cepkit.spark.session import warming
 from tests.spark.kills import contents
 
 PATTERNS = {
@@ -231,3 +234,20 @@ def test_an_empty_stream(spark, stream):
     assert matches.count() == 0
     assert matches.collect() == []
     assert list(matches.to_pandas().columns)
+
+
+def test_a_worker_is_started_ahead_once_for_each_session(spark, monkeypatch):
+    started, begun = threading.Event(), []
+
+    def note(session):
+        begun.append(session)
+        started.set()
+
+    run_one = warming._run_one
+    monkeypatch.setattr(warming, "_run_one", note)
+    monkeypatch.setattr(warming, "_WARM", WeakSet())
+    for _ in range(2):
+        warming.warm_workers(spark.range(3))
+    assert started.wait(60)
+    assert begun == [spark]
+    assert jobs_of(spark, lambda: run_one(spark)) == 1

@@ -31,6 +31,9 @@ from cepkit.errors import ArgumentError, JavaNotFoundError, shown
 from cepkit.progress import Progress, showing
 from cepkit.spark.session.java import JavaHome, find_java
 
+DAEMON = "cepkit.spark.session.daemon"
+"""The module of the process that forks workers."""
+
 DROPPED_ARGUMENT = "--add-modules=jdk.incubator.vector"
 """The only argument that the launcher does not pass on."""
 
@@ -185,7 +188,7 @@ def local_settings(cores: int, memory: str) -> dict[str, str]:
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
         # Spark's default, INT96, loses the time zone: other readers see other times.
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-        "spark.python.daemon.module": "cepkit.spark.session.daemon",
+        "spark.python.daemon.module": DAEMON,
         # Keep the state of streams on disk, and store only changes for each micro-batch.
         "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming"
         ".state.RocksDBStateStoreProvider",
