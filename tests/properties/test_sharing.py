@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
 
 from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.parsing.parser import parse
@@ -97,7 +98,8 @@ def test_shared_counts_are_those_of_each_query_alone(
         together = aggregate(stream, named(queries), functions, "auto", emit, share)
         for query, asked, found in zip(queries, functions, together, strict=True):
             (alone,) = aggregate(stream, {"": query}, [asked], "prefix-counters", emit)
-            assert found.to_arrow().equals(alone.to_arrow()), str(query)
+            # A product of other sizes adds in another order.
+            assert_frame_equal(found.to_pandas(), alone.to_pandas(), rtol=1e-9)
     if not isinstance(share, str) and all(len(each) > 1 for each in map(_names, queries)):
         assert {q for cluster in together.plan.clusters for q in cluster.queries} == set(
             range(len(queries))

@@ -27,7 +27,7 @@ from cepkit.pattern.conditions import Expression, variables_of
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.nodes import Event, Kleene, Next, Not, Opt, walk
 from cepkit.pattern.normal_form import Branch, normal_form
-from cepkit.pattern.policies import CountWindow, Strategy
+from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.printer import structure_text
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
@@ -123,7 +123,9 @@ class Walks:
             self._size = self._first.size
         # What no event can change: conditions about no variable, and an empty variable.
         constants = [without_not(c) for c in branch.conditions if not variables_of(c)]
-        if not all(bool(truth(c, reader(columns, {}), 1)[0]) for c in constants):
+        # Where the window holds no event at all, no scope of a pair says so of a single event.
+        nothing = isinstance(branch.window, TimeWindow) and branch.window.most < 0
+        if nothing or not all(bool(truth(c, reader(columns, {}), 1)[0]) for c in constants):
             self._size = 0
         further = enumerate(self.order[2:], start=2)
         most = [float(self._lookups.most(v, self.order[:at])) for at, v in further]

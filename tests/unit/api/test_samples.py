@@ -211,3 +211,9 @@ def test_count_names_no_estimate_that_would_be_refused(structure, monkeypatch, r
     monkeypatch.setattr("cepkit.columnar.results.expected._LONG", 0.0)
     ck.detect(STREAM, f"PATTERN {structure} WITHIN 3 ms").count()
     assert not [one for one in recwarn if "error=0.02" in str(one.message)]
+
+
+def test_exclusive_window_of_nothing_has_no_single_event_in_a_sample():
+    text = "PATTERN A a WITHIN 0 seconds EXCLUSIVE AGG COUNT"
+    row = ck.aggregate(STREAM, text, emit="total", error=0.1).to_pandas().iloc[0]
+    assert row["count"] == 0
