@@ -213,7 +213,11 @@ def expected(case: Case, emit: str) -> Counter[Row]:
     )
 
 
-@pytest.mark.parametrize("method", [*get_args(Method), "two-step", "detect"])
+@pytest.mark.parametrize(
+    "method",
+    # What only benchmarks use: not in `make test`, as its loops take long to compile.
+    [*get_args(Method), pytest.param("two-step", marks=pytest.mark.slow), "detect"],
+)
 @given(case=SEQUENCES, data=st.data())
 def test_every_method_gives_the_aggregates_of_the_judges_matches(
     method: str, case: Case, data: st.DataObject
