@@ -26,7 +26,7 @@ from cepkit.stream.warnings import StreamWarning
 from tests.spark.test_batch_matches import plan_of
 
 QUERY = parse("PATTERN SEQ(T01 a, T02 b, T10 c) WHERE a.price < b.price < c.price WITHIN 1 s")
-TABLE = zipf_events(20_000, types=20)
+TABLE = zipf_events(5_000, types=20)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cepkit.errors import ArgumentError, PatternError
+from cepkit.pattern.conditions import Attribute, Call, Comparison, Literal
 from cepkit.pattern.evaluation import closures, columns
 from cepkit.pattern.evaluation.functions import registered as functions
 from cepkit.pattern.parsing.parser import parse, parse_condition
@@ -28,12 +29,15 @@ def test_a_registered_function_can_be_called():
 
 def test_a_registered_function_may_be_a_condition():
     functions.register_function("close", np.isclose)
-    parse("PATTERN SEQ(A a, B b) WHERE close(a.x, b.x)")
+    condition = parse("PATTERN SEQ(A a, B b) WHERE close(a.x, b.x)").where
+    assert condition == Call("close", (Attribute("a", "x"), Attribute("b", "x")))
 
 
 def test_a_function_with_the_name_of_a_keyword_is_called_in_double_quotes():
     functions.register_function("between", np.maximum)
-    parse('PATTERN A a WHERE "between"(a.x, a.y) < 3')
+    condition = parse('PATTERN A a WHERE "between"(a.x, a.y) < 3').where
+    called = Call("between", (Attribute("a", "x"), Attribute("a", "y")))
+    assert condition == Comparison("<", called, Literal(3))
 
 
 @pytest.mark.parametrize(
