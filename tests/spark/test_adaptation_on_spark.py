@@ -10,14 +10,14 @@ from cepkit.errors import UnsupportedError
 from cepkit.stream.generators import drifting_events
 
 TEXT = "PATTERN SEQ(T1 a, T2 b, T3 c) WHERE a.diff + 1 < b.diff AND b.diff < c.diff WITHIN 1 s"
-TABLE = drifting_events(120_000, weights=(1, 100, 100), segment=40_000, seed=1)
+TABLE = drifting_events(30_000, weights=(1, 100, 100), segment=10_000, seed=1)
 
 
 def test_plans_by_slices_find_the_matches_of_one_plan(spark):
     local = ck.events(TABLE, time="ts", type="type")
     stream = ck.events(spark.createDataFrame(TABLE), time="ts", type="type")
     expected = ck.detect(local, TEXT)
-    matches = ck.detect(stream, TEXT, adapt="slices", spark=ck.SparkOptions(slice_seconds=250))
+    matches = ck.detect(stream, TEXT, adapt="slices", spark=ck.SparkOptions(slice_seconds=60))
     assert matches.count() == expected.count() > 0
     explained = matches.explain()
     assert isinstance(explained, AdaptedExplanation)
