@@ -1,7 +1,8 @@
-"""Builds a JupyterLite site of the lessons in build/lite: `make lite PYODIDE=...`.
+"""Builds a JupyterLite site of lessons and the gallery in build/lite: `make lite PYODIDE=...`.
 
-The lessons run in the reader's browser: the site brings Python as WebAssembly, cepkit and the
-packages that it needs. Once it is built nothing is asked of another server.
+They run in the reader's browser: the site brings Python as WebAssembly, cepkit and the packages
+that it needs. Once it is built nothing is asked of another server. Pages that a studio saves with
+`editable=True` are answered there, too.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build" / "lite"
 SOURCES = ROOT / "build" / "lite-source"
 PINNED = Path(__file__).with_suffix(".txt")
+EVALUATOR = Path(__file__).with_name("lite-evaluator.js")
+"""Answers a page in which the pattern may be changed."""
 
 PYODIDE = "0.27.7"
 """The release that belongs to the kernel in lite.txt."""
@@ -58,6 +61,27 @@ def lesson(path: Path) -> nbformat.NotebookNode:
             cell.outputs, cell.execution_count = [], None
     notebook.cells = [*_start(), *cells]
     return notebook
+
+
+def gallery() -> nbformat.NotebookNode:
+    """Return the gallery as one notebook: each pattern with its data and the figure of matches."""
+    new = nbformat.v4
+    cells = _start()
+    for path in sorted((ROOT / "docs" / "gallery").glob("*.md")):
+        text = re.sub(r"(?m)^#", "##", path.read_text(encoding="utf-8"))
+        texts = re.split(r"```python\n(.*?)```\n\n```text\n.*?```\n", text, flags=re.DOTALL)
+        for place, part in enumerate(texts):
+            make = new.new_code_cell if place % 2 else new.new_markdown_cell
+            cells.append(make(part.strip(), id=f"{path.stem}-{place}"))
+    return new.new_notebook(cells=cells)
+
+
+def evaluator(folder: Path) -> str:
+    """Return the script that answers pages, with the wheels that a folder has."""
+    packages = [*NEEDED, *(f"pypi/{wheel.name}" for wheel in sorted(folder.glob("*.whl")))]
+    return EVALUATOR.read_text(encoding="utf-8").replace(
+        "PACKAGES.map", f"{json.dumps(packages)}.map"
+    )
 
 
 def _start() -> list[nbformat.NotebookNode]:
@@ -146,9 +170,13 @@ def main() -> None:
     for name in LESSONS:
         file = f"{name}.ipynb"
         nbformat.write(lesson(ROOT / "notebooks" / file), SOURCES / "files" / file)
+    nbformat.write(gallery(), SOURCES / "files" / "gallery.ipynb")
     places = ["--lite-dir", str(SOURCES), "--output-dir", str(SITE)]
     _python("-m", "jupyterlite_core", "build", "--no-sourcemaps", *places)
     settle(SITE / "jupyter-lite.json")
+    (SITE / EVALUATOR.name.removeprefix("lite-")).write_text(
+        evaluator(SITE / "pypi"), encoding="utf-8"
+    )
     sys.stdout.write(
         "The site is in build/lite. Serve it:\n"
         "  python -m http.server --bind 127.0.0.1 --directory build/lite\n"

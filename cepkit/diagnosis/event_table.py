@@ -235,7 +235,7 @@ def pairs(
             row is a group.
         most: The number of pairs at a time, more if one group has more.
     """
-    ends = np.cumsum(end - begin)
+    ends = np.cumsum(end - begin, dtype=np.int64)
     start, done = 0, 0
     while start < len(begin):
         stop = max(start + 1, int(np.searchsorted(ends, done + most, side="right")))

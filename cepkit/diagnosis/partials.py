@@ -131,7 +131,7 @@ class KeyIndex:
     """
 
     def __init__(self, codes: Ints, events: Ints) -> None:
-        self._codes = codes
+        self._codes = codes = codes.astype(np.int64, copy=False)  # products pass 32 bits
         # One number orders by both: a key's events end where the next one's begin.
         known = np.flatnonzero(codes[events] >= 0)
         ranks = codes[events[known]] * len(codes) + events[known]

@@ -161,7 +161,7 @@ class Search:
             index = self._index(variable, key.name)
             part = partials.take(keyed)
             first, last = index.ranges(part.rows[key.partner], low[keyed], high[keyed])
-            before = int((end - begin)[keyed].sum())
+            before = int((end - begin)[keyed].sum(dtype=np.int64))
             self._count_scope(variable, key.requirement, part, before, last - first)
             for parents, at in pairs(first, last, part.group if groups else None, most):
                 yield part, parents, index.order[at]
@@ -303,7 +303,7 @@ class Search:
             groups = len(np.unique(partials.group[after > 0]))
             self.tally.add(variable, requirement, partials.groups, groups)
         else:
-            self.tally.add(variable, requirement, before, int(after.sum()))
+            self.tally.add(variable, requirement, before, int(after.sum(dtype=np.int64)))
 
     def _count(
         self, step: str, requirement: req.Requirement, before: int, partials: Partials

@@ -64,6 +64,23 @@ def test_cells_of_spark_and_intended_errors_are_left_out_and_samples_are_smaller
     ]
 
 
+def test_gallery_is_one_notebook_whose_patterns_are_drawn() -> None:
+    gallery = LITE["gallery"]()
+    nbformat.validate(gallery)
+    code = [cell.source for cell in gallery.cells if cell.cell_type == "code"]
+    pages = len([*(ROOT / "docs" / "gallery").glob("*.md")])
+    assert len(code) == 1 + 2 * pages
+    assert sum("ck.draw(matches)" in source for source in code) >= pages
+    assert not any("```python" in cell.source for cell in gallery.cells)
+
+
+def test_evaluator_loads_the_packages_of_the_site(tmp_path) -> None:
+    (tmp_path / "cepkit-0.0-py3-none-any.whl").touch()
+    script = LITE["evaluator"](tmp_path)
+    assert '"pyarrow", "pypi/cepkit-0.0-py3-none-any.whl"].map' in script
+    assert "http" not in script
+
+
 def test_kernel_takes_all_from_the_site(tmp_path) -> None:
     path = tmp_path / "jupyter-lite.json"
     wheels = {LITE["settle"].__globals__["_KERNEL"]: {"pipliteUrls": ["./pypi/all.json"]}}

@@ -12,12 +12,16 @@ import shutil
 import subprocess
 from importlib.metadata import distribution
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import cepkit
+from cepkit.diagnosis.partials import KeyIndex
 from cepkit.indexing import reduced, repeated
+from cepkit.statistics.measuring.lookups import Scope
+from cepkit.statistics.measuring.sampling import Pairs
 from cepkit.stream.columns import Column
 from tests.unit.test_python_arrow import ANSWERS, answers
 
@@ -30,7 +34,7 @@ def folders(package: str) -> set[Path]:
     """Return the folders that an installed package has."""
     files = distribution(package).files or []
     tops = {distribution(package).locate_file(file.parts[0]) for file in files}
-    return {top for top in map(Path, tops) if top.is_dir() and top.name != "bin"}
+    return {top for top in map(Path, tops) if top.is_dir() and top.name not in ("bin", "..")}
 
 
 def rounded(text: str) -> str:
@@ -77,3 +81,29 @@ class Strict(np.ndarray):
 def test_column_takes_rows_of_any_width(dtype) -> None:
     column = Column("integer", np.array([5, 6, 7]).view(Strict))
     assert column.take(np.array([2, 0], dtype)).values.tolist() == [7, 5]
+
+
+class Narrow(np.ndarray):
+    """As on a machine of 32 bits: sums of 32-bit numbers wrap, unless asked to be wider."""
+
+    def sum(self, axis=None, dtype=None, out=None, **more):
+        return np.asarray(self).sum(axis, dtype or np.int32, out, **more)
+
+    def cumsum(self, axis=None, dtype=None, out=None):
+        return np.asarray(self).cumsum(axis, dtype or np.int32, out)
+
+
+def test_numbers_of_pairs_pass_32_bits() -> None:
+    begins = np.zeros(3, np.int32).view(Narrow)
+    widths = np.full(3, 2**30, np.int32).view(Narrow)
+    assert Scope("b", {}, begins, begins, widths).size == 3 * 2**30
+    ranges = SimpleNamespace(of=lambda *_: (begins, widths, begins))
+    assert Pairs.of(ranges, ["a", "b"], begins, begins).number == 3 * 2**30
+
+
+def test_keys_and_events_of_32_bits_are_ordered_where_their_product_is_wider() -> None:
+    number = 70_000
+    codes = (np.arange(number, dtype=np.int32) % 2) * np.int32(number - 1)
+    index = KeyIndex(codes, np.arange(number, dtype=np.int32))
+    begin, end = index.ranges(np.array([1]), np.array([0]), np.array([10]))
+    assert index.order[begin[0] : end[0]].tolist() == [1, 3, 5, 7, 9]

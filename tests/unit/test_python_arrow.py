@@ -104,6 +104,10 @@ for number in (0, 12, 1, 12, 5, 30):
         print(ck.aggregate(stream, COUNTED))
     except ck.CepkitError as error:
         print(type(error).__name__, error)
+ups = "PATTERN SEQ(KL(NEXT A a){2,} GREEDY, NEXT KL(NEXT B b) GREEDY) WHERE a[i].v > a[i-1].v"
+stream = ck.events([{"ts": at, "type": "AAB"[at % 3], "v": at} for at in range(9)], time="ts",
+                   type="type", unit="s")
+print(*(plain(match) for match in ck.detect(stream, ups + " AND b[i].v > b[i-1].v WITHIN 9 s")))
 used = {"pyarrow", "pandas", "numba"} & {*sys.modules}
 print(*sorted(used), file=sys.stderr)
 '''

@@ -6,13 +6,15 @@ A larger app has two modules: ``state`` (pure: the data of the app and how an ev
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from cepkit.errors import MissingPackageError
 
-if find_spec("anywidget") is None or find_spec("ipywidgets") is None:
+_IN_BROWSER = sys.platform == "emscripten"  # pages are answered there, without buttons
+if not _IN_BROWSER and (find_spec("anywidget") is None or find_spec("ipywidgets") is None):
     raise MissingPackageError(
         "anywidget and ipywidgets are not installed", hint="pip install 'cepkit[notebook]'"
     )

@@ -270,7 +270,7 @@ class Listing:
         """
         bound = self._bound.sets[number]
         if not _is_range(bound):
-            lists = np.arange(len(begins)) * _SPAN
+            lists = np.arange(len(begins), dtype=np.int64) * _SPAN
             return lists, repeated(lists, ends - begins) + members
         key = bound.candidates.key_class
         codes = None if key is None else bound.candidates.keys[key]

@@ -211,11 +211,11 @@ class Scope:
     @property
     def size(self) -> int:
         """The number of pairs of a partial match and an event."""
-        return int(self.widths.sum())
+        return int(self.widths.sum(dtype=np.int64))
 
     def draw(self, rng: np.random.Generator, most: int) -> dict[str, Rows]:
         """Return the events of drawn pairs, one from each of `most` equal parts; all if fewer."""
-        ends = np.cumsum(self.widths)
+        ends = np.cumsum(self.widths, dtype=np.int64)
         size = int(ends[-1]) if len(ends) else 0
         if size <= most:
             numbers = np.arange(size, dtype=np.int64)

@@ -80,7 +80,7 @@ class Pairs:
     def of(cls, scope: Ranges, order: list[str], first: Rows, second: Rows) -> Pairs:
         """Return the pairs of an event of the first variable and one of the second."""
         low, high, rows = scope.of(order[1], {order[0]: first}, second)
-        return cls(order, first, rows, low, np.cumsum(high - low))
+        return cls(order, first, rows, low, np.cumsum(high - low, dtype=np.int64))
 
     @property
     def number(self) -> int:

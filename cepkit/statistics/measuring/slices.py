@@ -120,7 +120,7 @@ class Slices:
         begins = places.astype(np.int64)
         last = columns.ts[begins + length - 1]
         ends = np.searchsorted(columns.ts, last + window, side="right")
-        if 2 * int((ends - begins).sum()) > number:
+        if 2 * int((ends - begins).sum(dtype=np.int64)) > number:
             return None
         share = length * slices / number
         return cls.joined(columns, query, begins, begins + length, ends, share)
@@ -164,7 +164,7 @@ class Slices:
             {name: column.take(all_rows) for name, column in columns.attributes.items()},
             columns.carried,
         )
-        return cls(slices, np.concatenate(owned), share, int((ends - begins).sum()))
+        return cls(slices, np.concatenate(owned), share, int((ends - begins).sum(dtype=np.int64)))
 
     def has_all_types(self, query: Query, by_type: Mapping[str, int]) -> bool:
         """Return whether the slices have enough events of each variable that the stream has."""

@@ -119,7 +119,7 @@ class Walks:
             self._first = self._lookups.of(
                 self.order[1], self._lookups.bound({self.order[0]: first})
             )
-            self._ends = np.cumsum(self._first.widths)
+            self._ends = np.cumsum(self._first.widths, dtype=np.int64)
             self._size = self._first.size
         # What no event can change: conditions about no variable, and an empty variable.
         constants = [without_not(c) for c in branch.conditions if not variables_of(c)]
@@ -240,7 +240,7 @@ class Breaking:
     def pairs(self, rows: Mapping[str, Rows]) -> Iterator[tuple[Rows, Rows]]:
         """Yield the numbers of matches, each with an event that breaks its NOT."""
         scope = self._lookups.of(self._variable, self._lookups.bound(rows))
-        ends = np.cumsum(scope.widths)
+        ends = np.cumsum(scope.widths, dtype=np.int64)
         begin = 0
         while begin < len(ends):
             done = int(ends[begin - 1]) if begin else 0

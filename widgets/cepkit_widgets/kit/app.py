@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from importlib.resources import files
 from threading import RLock
 from typing import Any, Self
 
@@ -12,7 +11,7 @@ import anywidget
 import traitlets
 
 from cepkit.printing import html_output
-from cepkit_widgets.kit.parts import CLOSE, ERROR_PLACE, error_note, error_over
+from cepkit_widgets.kit.parts import CLOSE, ERROR_PLACE, error_note, error_over, read_part, style
 
 NARROW, WIDE = 320, 1600
 """The range of widths of apps, in pixels."""
@@ -23,20 +22,11 @@ _NEEDS_KERNEL = (
 )
 
 
-def _read(name: str) -> str:
-    return files("cepkit_widgets.kit").joinpath(name).read_text(encoding="utf-8")
-
-
-@cache
-def style() -> str:
-    """Return the style sheet of all apps."""
-    return _read("style.css")
-
-
 @cache
 def script() -> str:
     """Return the module that shows apps: no imports, `{ render }` as its default."""
-    return f"const STYLE = {json.dumps(style())};\n{_read('editor.js')}\n{_read('app.js')}"
+    parts = (read_part(name) for name in ("editor.js", "app.js"))
+    return "\n".join((f"const STYLE = {json.dumps(style())};", *parts))
 
 
 class App(anywidget.AnyWidget):

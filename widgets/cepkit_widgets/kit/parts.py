@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
+from importlib.resources import files
 
 from cepkit.errors import CepkitError
 from cepkit.printing import html_text
@@ -315,3 +317,14 @@ def two_panes(room: float) -> tuple[float, float]:
 def html_text_lines(text: str) -> str:
     """Return a text of several lines, escaped."""
     return "\n".join(map(html_text, text.splitlines()))
+
+
+def read_part(name: str) -> str:
+    """Return a file of the kit as text."""
+    return files("cepkit_widgets.kit").joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def style() -> str:
+    """Return the style sheet of all apps."""
+    return read_part("style.css")

@@ -20,8 +20,7 @@ from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.printing import html_text
 from cepkit.stream.stream import Stream
 from cepkit.tables import count_text
-from cepkit_widgets.kit.app import style
-from cepkit_widgets.kit.parts import Cell, html_text_lines, scrolling, table
+from cepkit_widgets.kit.parts import Cell, html_text_lines, scrolling, style, table
 from cepkit_widgets.matches.known import KnownMatches
 from cepkit_widgets.matches.look import Looker
 from cepkit_widgets.matches.timeline import timeline_svg
@@ -56,16 +55,10 @@ def shared_page(
     Raises:
         StreamError: There is no such column, or it is the time or the type.
     """
-    schema = sample.schema
-    for name in redact:
-        if name in (schema.time, schema.type):
-            raise StreamError(f"redact: '{name}'", expected="no column of the time or the type")
-        if name not in sample.column_names:
-            raise StreamError.unknown(f"redact: no column '{name}'", name, sample.column_names)
+    check_redacted(sample, redact)
     plan = plan or ck.choose_plan(query, ck.profile(sample, query, progress=False), progress=False)
     picture = to_svg(side_by_side([("", pictures(plan, query))], _WIDTH))
-    total = len(sample.columns(()))
-    begin = max(0, min(match[0] - 50, total - MOST_EVENTS)) if match else 0
+    begin = first_shared(sample, match)
     part, trace = _traced(sample, begin, query, plan)
     hidden = [name for name in redact if name in trace.events.attributes]
     chosen = tuple(event - begin for event in match)
@@ -85,6 +78,24 @@ def shared_page(
     )
     page: str = player.to_page("A pattern and its matches", body)
     return page
+
+
+def check_redacted(sample: Stream, redact: Sequence[str]) -> None:
+    """Check the names of columns whose values are not to be shared.
+
+    Raises:
+        StreamError: There is no such column, or it is the time or the type.
+    """
+    for name in redact:
+        if name in (sample.schema.time, sample.schema.type):
+            raise StreamError(f"redact: '{name}'", expected="no column of the time or the type")
+        if name not in sample.column_names:
+            raise StreamError.unknown(f"redact: no column '{name}'", name, sample.column_names)
+
+
+def first_shared(sample: Stream, match: tuple[int, ...]) -> int:
+    """Return the first event of those around a match that a page has."""
+    return max(0, min(match[0] - 50, len(sample) - MOST_EVENTS)) if match else 0
 
 
 def _heading(text: str) -> str:

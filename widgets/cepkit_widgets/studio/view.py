@@ -23,10 +23,10 @@ from cepkit_widgets.match_browser.view import MatchBrowser
 from cepkit_widgets.pattern_editor.trial import Trial
 from cepkit_widgets.pattern_editor.view import PatternEditor
 from cepkit_widgets.plan_explorer.view import PlanExplorer
+from cepkit_widgets.studio.editable import page_for_others
 from cepkit_widgets.studio.learning import Learner
 from cepkit_widgets.studio.making import Played, Shown, follow, maker, missed
 from cepkit_widgets.studio.page import studio_html
-from cepkit_widgets.studio.sharing import shared_page
 from cepkit_widgets.studio.state import DOING, MOST_ASKED, StudioState, part_of
 
 _FIRST_PATIENCE = 12.0
@@ -213,8 +213,9 @@ class Studio(App):
         return write_text(path, self.state.to_json() + "\n", JSON, overwrite=overwrite)
 
     def save_html(
-        self, path: str | PathLike[str], *, redact: Sequence[str] = (), overwrite: bool = False
-    ) -> Path:
+        self, path: str | PathLike[str], *, redact: Sequence[str] = (), editable: bool = False,
+        overwrite: bool = False,
+    ) -> Path:  # fmt: skip
         """Write a page for others: the pattern, matches, the plan and a player, offline.
 
         It has 2,000 events at most, those around the chosen match, and of them the time, the type,
@@ -224,6 +225,8 @@ class Studio(App):
             path: The HTML file.
             redact: Columns whose values the page replaces by numbers, equal ones by the same.
                 Constants in the pattern stay.
+            editable: Whether readers may change the pattern. It then has all columns but those of
+                `redact`, and is served from the folder that `make lite` builds.
             overwrite: Whether to replace a file that exists.
 
         Raises:
@@ -233,9 +236,8 @@ class Studio(App):
         """
         with self.moving:
             editor = self._there()
-            sample, query, match = editor.sample, editor.query, self.state.match
-            plan = self._plan()
-        page = shared_page(sample, query, match, plan, redact)
+            given = editor.sample, editor.query, self.state.match, self._plan()
+        page = page_for_others(*given, redact, editable=editable)
         return write_text(path, page, HTML, overwrite=overwrite)
 
     def wait(self, seconds: float = 30.0) -> bool:
@@ -416,16 +418,14 @@ class Studio(App):
         match tab:
             case "steps":
                 part = part_of(self.state.match, len(editor.sample.columns(())), self._part)
-                plan = self._plan()
-                return query, part, None if plan is None else plan.branches
+                return query, part, getattr(self._plan(), "branches", None)
             case "why not":
                 return query, self.state.asked
             case "curve":
                 return query, tuple(self._grids), self._all
             case "hand over":
                 return query, editor.as_code()
-            case _:
-                return (query,)
+        return (query,)
 
     def __repr__(self) -> str:
         if self._editor is None:
