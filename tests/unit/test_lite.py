@@ -60,7 +60,7 @@ def test_cells_of_spark_and_intended_errors_are_left_out_and_samples_are_smaller
     assert [cell.source for cell in LITE["lesson"](path).cells[2:]] == [
         "Now on Spark.",
         "a = ck.sample_stocks(20_000, seed=7); b = ck.sample_clicks(3_000)",
-        "ck.compare_plans(p, s, run=True, stream=stream, events=20_000)",
+        "ck.compare_plans(p, s, run=True, stream=stream, events=4_000)",
     ]
 
 
