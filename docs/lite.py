@@ -41,15 +41,17 @@ LESSONS = (
 """Those that run to their end there."""
 MOST_EVENTS = 20_000
 """Of sample data: loops run as plain Python."""
-_SIZES = {"(6, 10, 14, 18)": "(4, 6, 8)", "large(18)": "large(10)", "large(12)": "large(8)"} | {
-    f"run=True, stream=stream, events={MOST_EVENTS:_}": "run=True, stream=stream, events=4_000"
+_SIZES = {
+    "(6, 10, 14, 18)": "(6, 8, 10, 12)",
+    "large(18)": "large(12)",
+    f"run=True, stream=stream, events={MOST_EVENTS:_}": "run=True, stream=stream, events=4_000",
 }
 """What is smaller in the lesson that compares plans: it runs all orders, and searches for long."""
 
 _INSTALL = "%pip install -q cepkit tzdata jinja2"
 _NOTE = f"""*In the browser: the first cell installs cepkit from this site. Samples have at most
-{MOST_EVENTS:,} events and plans fewer variables, so numbers in the text may differ. Cells that need Spark or nbformat, and
-those that fail on purpose, are left out.*"""
+{MOST_EVENTS:,} events and plans fewer variables, so numbers in the text may differ. Cells that need
+Spark or nbformat, and those that fail on purpose, are left out.*"""
 _ABSENT = re.compile(r"spark|get_session|\bpx\.", re.IGNORECASE)
 """Spark, and figures that are Plotly's own: to be shown they need nbformat."""
 _SAMPLE = re.compile(r"(\bck\.sample_\w+\(|\bevents=)(\d[\d_]*)")
