@@ -55,6 +55,8 @@ Spark or nbformat, and those that fail on purpose, are left out.*"""
 _ABSENT = re.compile(r"spark|get_session|\bpx\.", re.IGNORECASE)
 """Spark, and figures that are Plotly's own: to be shown they need nbformat."""
 _SAMPLE = re.compile(r"(\bck\.sample_\w+\(|\bevents=)(\d[\d_]*)")
+_PYTHON = {"language_info": {"name": "python"}}
+"""Without it JupyterLab asks for a kernel."""
 _KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
 
 
@@ -82,7 +84,7 @@ def gallery() -> nbformat.NotebookNode:
         for place, part in enumerate(texts):
             make = new.new_code_cell if place % 2 else new.new_markdown_cell
             cells.append(make(part.strip(), id=f"{path.stem}-{place}"))
-    return new.new_notebook(cells=cells)
+    return new.new_notebook(cells=cells, metadata=_PYTHON)
 
 
 def evaluator(folder: Path) -> str:

@@ -67,6 +67,7 @@ def test_cells_of_spark_and_intended_errors_are_left_out_and_samples_are_smaller
 def test_gallery_is_one_notebook_whose_patterns_are_drawn() -> None:
     gallery = LITE["gallery"]()
     nbformat.validate(gallery)
+    assert gallery.metadata.language_info.name == "python", "else JupyterLab asks for a kernel"
     code = [cell.source for cell in gallery.cells if cell.cell_type == "code"]
     pages = len([*(ROOT / "docs" / "gallery").glob("*.md")])
     assert len(code) == 1 + 2 * pages
