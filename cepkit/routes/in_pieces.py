@@ -153,7 +153,9 @@ class _Aggregation:
         """Return the aggregates."""
         totals = self._emit == "total"
         nothing, query = self._pieces.nothing, self._query
-        sums = GroupSums(self._functions, query.group_by, nothing.schema)
+        # Without GROUP BY no column of the output is asked for, which may not be in memory.
+        groups = pa.schema([nothing.schema.field(name) for name in query.group_by])
+        sums = GroupSums(self._functions, groups)
         tables: list[dict[str, Values]] = []
         threads = self._pieces.threads()
         last = nothing

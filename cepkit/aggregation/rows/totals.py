@@ -120,16 +120,17 @@ def totals(
 
 
 class GroupSums:
-    """The sums of matches of parts of a stream, for each group."""
+    """The sums of matches of parts of a stream, for each group.
 
-    def __init__(
-        self, functions: Mapping[str, Function], group_by: Sequence[str], source: pa.Schema
-    ) -> None:
+    Args:
+        groups: The columns of GROUP BY.
+    """
+
+    def __init__(self, functions: Mapping[str, Function], groups: pa.Schema) -> None:
         self.together = Together(list(functions.values()))
-        self._functions = functions
-        self._groups = pa.schema([source.field(name) for name in group_by])
+        self._functions, self._groups = functions, groups
         self._sums: dict[tuple[Any, ...], Element] = {}
-        if not group_by:
+        if not groups.names:
             self._sums[()] = self.together.zero
 
     def add(

@@ -43,7 +43,8 @@ class Totals(GroupSums):
     """The partial totals of a task, for each group of a query."""
 
     def __init__(self, request: Request, promised: pa.Schema) -> None:
-        super().__init__(request.functions, request.query.group_by, promised)
+        groups = pa.schema([promised.field(name) for name in request.query.group_by])
+        super().__init__(request.functions, groups)
         self._request = request
 
     def add_number(self, number: int) -> None:
