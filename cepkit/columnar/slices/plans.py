@@ -57,7 +57,7 @@ class SlicePlans(Protocol):
         """
         return ""
 
-    def resumed(self, memory: str) -> SlicePlans:  # noqa: ARG002 - where slices are independent
+    def resumed(self, _memory: str, /) -> SlicePlans:
         """Return the same, continued from another's memory; "" for the beginning."""
         return self
 

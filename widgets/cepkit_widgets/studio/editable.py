@@ -24,28 +24,13 @@ from cepkit.stream.stream import Stream
 from cepkit_widgets.studio.sharing import MOST_EVENTS, check_redacted, first_shared, shared_page
 
 
-def page_for_others(
-    sample: Stream, query: Query, match: tuple[int, ...], plan: Plan | None, redact: Sequence[str],
-    *, editable: bool,
-) -> str:  # fmt: skip
-    """Return the page that a studio shares, or one in which the pattern may be changed."""
-    make = editable_page if editable else shared_page
-    return make(sample, query, match, plan, redact)
-
-
 def editable_page(
     sample: Stream, query: Query, match: tuple[int, ...], plan: Plan | None, redact: Sequence[str]
 ) -> str:
-    """Return the page; it has all columns of its events but those of `redact`.
-
-    Args:
-        sample: The events; those around the match are taken.
-        match: The events of the chosen match.
-        plan: Whose steps are played at first; None: the cheapest.
-        redact: Columns that are left out.
+    """Return the page, of what `shared_page` takes: all columns but those of `redact`.
 
     Raises:
-        StreamError: There is no such column, it is the time or the type, or the pattern reads it.
+        StreamError: As of `shared_page`, or the pattern reads a column that is left out.
     """
     check_redacted(sample, redact)
     begin = first_shared(sample, match)

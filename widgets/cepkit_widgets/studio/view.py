@@ -23,17 +23,16 @@ from cepkit_widgets.match_browser.view import MatchBrowser
 from cepkit_widgets.pattern_editor.trial import Trial
 from cepkit_widgets.pattern_editor.view import PatternEditor
 from cepkit_widgets.plan_explorer.view import PlanExplorer
-from cepkit_widgets.studio.editable import page_for_others
+from cepkit_widgets.studio.editable import editable_page
 from cepkit_widgets.studio.learning import Learner
 from cepkit_widgets.studio.making import Played, Shown, follow, maker, missed
 from cepkit_widgets.studio.page import studio_html
+from cepkit_widgets.studio.sharing import shared_page
 from cepkit_widgets.studio.state import DOING, MOST_ASKED, StudioState, part_of
 
 _FIRST_PATIENCE = 12.0
 """The most seconds until the page is shown; what takes longer comes later."""
-_NOTHING = (
-    '<p class="soft">This needs a pattern without mistakes, whose parameters have values.</p>'
-)
+_NOTHING = '<p class="soft">This needs a correct pattern, whose parameters have values.</p>'
 
 
 class Studio(App):
@@ -237,8 +236,8 @@ class Studio(App):
         with self.moving:
             editor = self._there()
             given = editor.sample, editor.query, self.state.match, self._plan()
-        page = page_for_others(*given, redact, editable=editable)
-        return write_text(path, page, HTML, overwrite=overwrite)
+        page = editable_page if editable else shared_page
+        return write_text(path, page(*given, redact), HTML, overwrite=overwrite)
 
     def wait(self, seconds: float = 30.0) -> bool:
         """Wait until the editor and the open tab are up to date; return whether they are."""
