@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -355,7 +356,11 @@ class Detector:
             plans=self._plans,
             slice_rows=self._slice_rows,
         )
-        for each in in_order(jobs, self._threads, weight):
+        first = (*islice(jobs, 2),)
+        threads = self._threads if len(first) > 1 else 1  # to start one takes a millisecond
+        jobs = chain(first, jobs)
+        del first
+        for each in in_order(jobs, threads, weight):
             if isinstance(each, PartRun):
                 each.add_to(work, columns)
                 self.reached = each.part.end

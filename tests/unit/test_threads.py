@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Iterator
 
+import pandas as pd
 import pytest
 
 import cepkit as ck
@@ -285,6 +286,18 @@ def test_verbs_take_the_number_of_threads(monkeypatch):
         ck.detect(stream, text, threads=0)
     with pytest.raises(ArgumentError, match="threads=0"):
         ck.profile(stream, text, threads=0)
+
+
+def test_a_stream_of_one_slice_starts_no_thread(monkeypatch):
+    class Refused(threading.Thread):
+        def start(self):
+            raise AssertionError("a thread was started")
+
+    events = ck.events(
+        pd.DataFrame({"type": list("ABC") * 5, "ts": range(15)}), time="ts", type="type", unit="s"
+    )
+    monkeypatch.setattr(threading, "Thread", Refused)
+    assert len(ck.detect(events, "PATTERN SEQ(A a, B b) WITHIN 1 second", threads=4)) == 5
 
 
 def test_the_command_takes_the_number_of_threads(tmp_path, monkeypatch, capsys):
