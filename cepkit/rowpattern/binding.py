@@ -132,7 +132,7 @@ def _within(query: RowQuery, order: tuple[Key, ...]) -> tuple[e.Expression, ...]
         )
     at, span = order[0].value, query.within.span
     last, first = (e.RowValue(None, end, 0, 0, at, span=span) for end in ("last", "first"))
-    return (e.Call("lt", (e.Call("subtract", (last, first), span=span), query.within), span=span),)
+    return (e.Call("<", (e.Call("-", (last, first), span=span), query.within), span=span),)
 
 
 def _check_output(query: RowQuery) -> None:

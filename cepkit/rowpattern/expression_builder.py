@@ -18,23 +18,8 @@ from cepkit.rowpattern.operations import UNITS
 _PARTS = ("year", "month", "day", "hour", "minute")
 """The parts of a time that all databases compute alike."""
 
-_OPERATORS = {
-    "=": "eq",
-    "<>": "ne",
-    "!=": "ne",
-    "<": "lt",
-    "<=": "le",
-    ">": "gt",
-    ">=": "ge",
-    "+": "add",
-    "-": "subtract",
-    "*": "multiply",
-    "/": "divide",
-    "%": "mod",
-    "||": "concat",
-    "AND": "and",
-    "OR": "or",
-}
+_OPERATORS = {"!=": "<>", "%": "mod", "||": "concat", "AND": "and", "OR": "or"}
+"""The names of operators that are not called as they are written."""
 
 
 class Word(str):
@@ -84,7 +69,7 @@ class ExpressionBuilder(Transformer[Token, Any]):
     def operator(self, meta: Any, parts: list[Any]) -> e.Call:
         left, sign, right = parts
         word = str(sign.children[0] if isinstance(sign, Tree) else sign)
-        return e.Call(_OPERATORS[word.upper()], (left, right), span=self._span(meta))
+        return e.Call(_OPERATORS.get(word, word), (left, right), span=self._span(meta))
 
     def chain(self, meta: Any, parts: list[Any]) -> e.Expression:
         sign = _OPERATORS[parts[1].upper()]
@@ -106,7 +91,7 @@ class ExpressionBuilder(Transformer[Token, Any]):
         span = self._span(meta)
         inside = e.Call(
             "and",
-            (e.Call("ge", (value, least), span=span), e.Call("le", (value, most), span=span)),
+            (e.Call(">=", (value, least), span=span), e.Call("<=", (value, most), span=span)),
             span=span,
         )
         return self._unless(parts, inside)
@@ -114,7 +99,7 @@ class ExpressionBuilder(Transformer[Token, Any]):
     def in_list(self, meta: Any, parts: list[Any]) -> e.Expression:
         value, *choices = (part for part in parts if not isinstance(part, Token))
         span = self._span(meta)
-        equal = [e.Call("eq", (value, choice), span=span) for choice in choices]
+        equal = [e.Call("=", (value, choice), span=span) for choice in choices]
         return self._unless(parts, self._joined("or", equal, span))
 
     def like(self, meta: Any, parts: list[Any]) -> e.Expression:
@@ -190,7 +175,7 @@ class ExpressionBuilder(Transformer[Token, Any]):
         pairs = [part for part in parts if isinstance(part, tuple)]
         first = parts.index(pairs[0])
         if first:
-            pairs = [(e.Call("eq", (parts[0], when), span=span), then) for when, then in pairs]
+            pairs = [(e.Call("=", (parts[0], when), span=span), then) for when, then in pairs]
         otherwise = parts[-1] if not isinstance(parts[-1], tuple) else e.Constant(None, span)
         return e.Call("case", (*(part for pair in pairs for part in pair), otherwise), span=span)
 

@@ -20,10 +20,8 @@ _HINTS = {
     "row_number": "COUNT(*) numbers the rows of a match",
     "power": "write a product",
 }
-_OPERATORS = (
-    "eq", "ne", "lt", "le", "gt", "ge", "add", "subtract", "multiply", "divide", "negate", "like",
-    "and", "or", "not", "case",
-)  # fmt: skip
+_WORDS = ("negate", "like", "and", "or", "not", "case")
+"""Operations that are written as words or signs, not as functions."""
 Place = Literal["DEFINE", "MEASURES", "SELECT", "ORDER BY"]
 
 
@@ -278,7 +276,7 @@ def _known(call: e.Call, place: Place) -> str:
                 hint="aggregate in MEASURES, or the result",
                 span=call.span,
             )
-        functions = [w for w in OPERATIONS if w not in _OPERATORS and " " not in w]
+        functions = [w for w in OPERATIONS if w.isidentifier() and w not in _WORDS]
         unknown = UnsupportedError.unknown(
             f"the function {call.name.upper()} is not supported",
             call.name.upper(),

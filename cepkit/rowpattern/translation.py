@@ -18,8 +18,14 @@ from datetime import timedelta
 from typing import assert_never
 
 from cepkit.errors import UnsupportedError
-from cepkit.pattern.names import name_text
+from cepkit.pattern import nodes as n
+from cepkit.pattern.conditions import AllOf, conjuncts
+from cepkit.pattern.conditions import Expression as Condition
+from cepkit.pattern.durations import in_microseconds
+from cepkit.pattern.kinds import lowered, resolved
 from cepkit.pattern.parsing.parser import parse
+from cepkit.pattern.policies import AfterMatch, SkipTo, Strategy, TimeWindow
+from cepkit.pattern.printer import to_text
 from cepkit.pattern.query import Query
 from cepkit.printing import Printed
 from cepkit.rowpattern.binding import BoundQuery, bind
@@ -40,7 +46,7 @@ from cepkit.rowpattern.nodes import (
     RowQuery,
     Variable,
 )
-from cepkit.rowpattern.translated_rows import RowWriter, duration_text, refused
+from cepkit.rowpattern.translated_rows import RowWriter, refused
 
 _MOST_ROWS = 100
 
@@ -61,7 +67,7 @@ class Translatable:
         Raises:
             UnsupportedError: There is none; the message names the obstacle and its place.
         """
-        return _pattern_text(self._bound())
+        return to_text(_pattern(self._bound()))
 
     def as_pattern(self) -> Query:
         """Return that pattern, parsed.
@@ -89,7 +95,7 @@ class RowPatternQuery(Translatable, Printed):
         return self.query.text
 
 
-def _pattern_text(bound: BoundQuery) -> str:
+def _pattern(bound: BoundQuery) -> Query:
     query = bound.query
     rows, end = _rows_and_end(query.pattern)
     if not rows:
@@ -99,7 +105,7 @@ def _pattern_text(bound: BoundQuery) -> str:
     names = _names(rows)
     skip = _skip(bound, rows, names, known)
     conditions = [
-        RowWriter(bound, rows[: max(known, place + 1)], names, place).text(part, 1)
+        RowWriter(bound, rows[: max(known, place + 1)], names, place).of(part)
         for place, variable in enumerate(rows)
         for part in (
             *(each for each in bound.filters[variable] if not _is_of_row(each)),
@@ -107,30 +113,38 @@ def _pattern_text(bound: BoundQuery) -> str:
         )
         if query.within is None or part.span != query.within.span
     ]
-    events = [
-        f"{kinds[v][0] if v in kinds else 'ANY'} {n}" for v, n in zip(rows, names, strict=True)
+    events: list[n.Structure] = [
+        n.Event(name, frozenset((kinds[variable].name,)) if variable in kinds else None)
+        for variable, name in zip(rows, names, strict=True)
     ]
     if end is not None:
-        events = [events[0], *(f"NEXT {event}" for event in events[1:])]
-        last = f"NEXT {events[-1].removeprefix('NEXT ')}"
-        run = f"{'NEXT ' if known else ''}KL({last}){_bounds(end)} GREEDY"
-        events[-1] = run if _repeats(end) else f"OPT({last}) GREEDY"
+        first, *others = events
+        *others, last = [*map(n.Next, others or [first])]
+        events = [first, *others] if known else []
         if _repeats(end):
             _check_run(bound, rows[-1])
-    parts = [f"DEFINE {', '.join(' AS '.join(kind) for kind in kinds.values())}"] if kinds else []
-    parts.append(f"PATTERN SEQ({', '.join(events)})" if len(events) > 1 else f"PATTERN {events[0]}")
-    if conditions:
-        parts.append(f"WHERE {' AND '.join(conditions)}")
+            run = n.Kleene(last, end.least, end.most, greedy=True)
+            events.append(n.Next(run) if known else run)
+        else:
+            events.append(n.Opt(last, greedy=True))
+    structure = resolved(events[0] if len(events) == 1 else n.Seq(tuple(events)), [*kinds.values()])
+    window = None
     if query.within is not None:
         assert isinstance(query.within.value, timedelta)
-        parts.append(f"WITHIN {duration_text(query.within.value)} EXCLUSIVE")
-    if bound.partition:
-        parts.append(f"PARTITION BY {', '.join(map(name_text, bound.partition))}")
+        window = TimeWindow(in_microseconds(query.within.value), exclusive=True)
+    strategy = Strategy.SKIP_TILL_ANY_MATCH
     if end is None:
-        parts.append(f"STRATEGY {'partition' if bound.partition else 'strict'}-contiguity")
-    if skip is not None:
-        parts.append(f"AFTER MATCH SKIP {skip}")
-    return "\n".join(parts)
+        partition = Strategy.PARTITION_CONTIGUITY
+        strategy = partition if bound.partition else Strategy.STRICT_CONTIGUITY
+    where = _all_of(conditions) if conditions else None
+    return lowered(
+        Query(structure, where, window, strategy, tuple(bound.partition), after_match=skip)
+    )
+
+
+def _all_of(conditions: list[Condition]) -> Condition:
+    parts = tuple(part for condition in conditions for part in conjuncts(condition))
+    return parts[0] if len(parts) == 1 else AllOf(parts)
 
 
 def _rows_and_end(pattern: RowPattern) -> tuple[list[str], Repetition | None]:
@@ -179,17 +193,17 @@ def _flat(pattern: RowPattern) -> Iterator[RowPattern]:
         yield pattern
 
 
-def _kinds(bound: BoundQuery, rows: list[str]) -> dict[str, tuple[str, str]]:
-    """Return for variables with conditions on a row alone a kind: its name and its condition."""
-    kinds: dict[str, tuple[str, str]] = {}
+def _kinds(bound: BoundQuery, rows: list[str]) -> dict[str, n.Kind]:
+    """Return the kinds of the variables with conditions on a row alone."""
+    kinds: dict[str, n.Kind] = {}
     for variable in dict.fromkeys(rows):
         alone = [part for part in bound.filters[variable] if _is_of_row(part)]
         if alone:
             name = f"{variable.lower()}_row"
-            while name_text(name) in (kind for kind, _ in kinds.values()):
+            while name in (kind.name for kind in kinds.values()):
                 name += "_"
             row = RowWriter(bound, [variable], [""], 0)
-            kinds[variable] = name_text(name), " AND ".join(row.text(part, 1) for part in alone)
+            kinds[variable] = n.Kind(name, None, _all_of([*map(row.of, alone)]))
     return kinds
 
 
@@ -197,11 +211,6 @@ def _is_of_row(condition: Expression) -> bool:
     """Return whether a filter reads its row, and no neighbour."""
     read = [*leaves(condition)]
     return bool(read) and all(isinstance(leaf, RowValue) and not leaf.shift for leaf in read)
-
-
-def _bounds(loop: Repetition) -> str:
-    most = "" if loop.most is None else loop.most
-    return "" if (loop.least, most) == (1, "") else f"{{{loop.least},{most}}}"
 
 
 def _rows(pattern: RowPattern) -> Iterator[str]:
@@ -237,7 +246,7 @@ def _rows(pattern: RowPattern) -> Iterator[str]:
             assert_never(pattern)
 
 
-def _skip(bound: BoundQuery, rows: list[str], names: list[str], known: int) -> str | None:
+def _skip(bound: BoundQuery, rows: list[str], names: list[str], known: int) -> AfterMatch | None:
     """Return the translation of AFTER MATCH SKIP; None if matches may overlap.
 
     Args:
@@ -252,7 +261,7 @@ def _skip(bound: BoundQuery, rows: list[str], names: list[str], known: int) -> s
     if (len(rows) == known == 1 and skip.variable is None) or skip.to == "next row":
         return None
     if skip.to == "past last row":
-        return "PAST LAST EVENT"
+        return AfterMatch(SkipTo.PAST_LAST_EVENT)
     members = bound.members[skip.variable or ""]
     places = [place for place, variable in enumerate(rows) if variable in members]
     place = places[0 if skip.to == "first" else -1] if places else known
@@ -260,7 +269,7 @@ def _skip(bound: BoundQuery, rows: list[str], names: list[str], known: int) -> s
         raise refused("SKIP TO a row of a part that may have more rows, or none,", skip.span)
     if not place:
         raise refused("SKIP TO the first row of the match, an error in SQL,", skip.span)
-    return f"TO LAST {names[place]}"
+    return AfterMatch(SkipTo.LAST, names[place])
 
 
 def _check_order(bound: BoundQuery) -> None:
@@ -281,4 +290,4 @@ def _names(rows: list[str]) -> list[str]:
         while name in names or (rows.count(variable) > 1 and name.upper() in rows):
             name += "_"
         names.append(name)
-    return [name_text(name) for name in names]
+    return names

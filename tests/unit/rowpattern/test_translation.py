@@ -21,11 +21,12 @@ def test_rows_of_a_fixed_number_are_a_sequence_under_contiguity():
     text = """\
 DEFINE b_row AS NOT (v = 1 OR v IS NULL), c_row AS name = 'it''s'
 PATTERN SEQ(ANY a, b_row b_1, b_row b_2, c_row c)
-WHERE b_1.price < a.price AND b_2.price < b_1.price AND \
-(c.price - b_1.price > 2 * (a.v + 1) OR a.v = 1)
+WHERE b_1.price < a.price
+  AND b_2.price < b_1.price
+  AND (c.price - b_1.price > 2 * (a.v + 1) OR a.v = 1)
 WITHIN 5 minutes EXCLUSIVE
-PARTITION BY k
 STRATEGY partition-contiguity
+PARTITION BY k
 AFTER MATCH SKIP PAST LAST EVENT"""
     assert query.pattern_text() == text
     assert query.as_pattern() == ck.parse(query.pattern_text())
