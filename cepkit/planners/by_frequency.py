@@ -15,9 +15,8 @@ from cepkit.costs.expectation import Expectation
 from cepkit.costs.set_functions import SetFunction
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.nodes import BranchPlan, OrderPlan
-from cepkit.planners.contract import Observer
 from cepkit.planners.deciding import DecidingCondition, Next
-from cepkit.planners.search import report_plan
+from cepkit.planners.search import Search, SearchingPlanner
 from cepkit.statistics.model import Statistics
 
 
@@ -34,25 +33,17 @@ class Frequency:
 
 
 @dataclass(frozen=True, slots=True)
-class ByFrequency:
+class ByFrequency(SearchingPlanner):
     """The order of ascending rates."""
 
     name: str = "by-frequency"
     compares: CostModel = Frequency()
 
-    def plan(
-        self,
-        branch: Branch,
-        statistics: Statistics,
-        cost: CostModel,
-        observe: Observer | None = None,
-    ) -> OrderPlan:
-        """Return the order of ascending rates (see `contract.Planner`)."""
-        counts = self.compares.on(branch, statistics)
-        rarest_first = sorted(branch.variables, key=lambda v: counts.step(0, counts.mask((v,))))
-        order = OrderPlan(tuple(rarest_first))
-        report_plan(order, branch, statistics, cost, observe)
-        return order
+    def find(self, search: Search) -> None:
+        """Take the order of ascending rates."""
+        counts = self.compares.on(search.branch, search.statistics)
+        rarest_first = sorted(counts.variables, key=lambda v: counts.step(0, counts.mask((v,))))
+        search.found(OrderPlan(tuple(rarest_first)))
 
     def deciding(self, plan: BranchPlan, cost: BranchCost) -> tuple[DecidingCondition, ...]:
         """Return for each variable but the last that it is no more frequent than the next one."""

@@ -1,7 +1,8 @@
 """The contract of planners, and the state of a search.
 
-To add one: a file on this shelf with a frozen dataclass that fits `Planner` (its settings and its
-seed are its fields) and its entry in `PLANNERS`; tests/contracts/test_planners.py takes it in.
+To add one: a file on this shelf with a frozen dataclass on `search.SearchingPlanner` (its settings
+and its seed are its fields) and its entry in `PLANNERS`; tests/contracts/test_planners.py takes it
+in.
 """
 
 from __future__ import annotations

@@ -14,17 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from cepkit.compiling import interpreted
-from cepkit.costs.contract import BranchCost, CostModel
-from cepkit.pattern.normal_form import Branch
+from cepkit.costs.contract import BranchCost
 from cepkit.plan.logarithms import log_sum
 from cepkit.plan.nodes import BranchPlan, OrderPlan
-from cepkit.planners.contract import Observer
 from cepkit.planners.deciding import DecidingCondition, check_deciding, tightest
-from cepkit.planners.exact import best_plan
+from cepkit.planners.exact import offer_best
 from cepkit.planners.greedy import greedy_order
-from cepkit.planners.search import Search
+from cepkit.planners.search import Search, SearchingPlanner
 from cepkit.planners.set_kernels import Tables, best_orders
-from cepkit.statistics.model import Statistics
 
 _SECONDS_A_STEP = 4e-9
 """Seconds to try one variable as the last of one set: measured, on the safe side."""
@@ -37,7 +34,7 @@ MOST_DECIDED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class DpOrder:
+class DpOrder(SearchingPlanner):
     """The order that costs least.
 
     Attributes:
@@ -47,22 +44,11 @@ class DpOrder:
     seconds: float = 60.0
     name: str = "dp-order"
 
-    def plan(
-        self,
-        branch: Branch,
-        statistics: Statistics,
-        cost: CostModel,
-        observe: Observer | None = None,
-    ) -> OrderPlan:
-        """Return the best order (see `contract.Planner`)."""
-        ready = cost.on(branch, statistics)
-        search = Search(ready, observe, self.seconds)
-        n = len(branch.variables)
-        known = OrderPlan(greedy_order(ready))
-        estimate = n * 2.0**n * _SECONDS_A_STEP
-        best = best_plan(known, Orders, search, self.seconds, estimate)
-        assert isinstance(best, OrderPlan)
-        return best
+    def find(self, search: Search) -> None:
+        """Offer the best order."""
+        n = len(search.branch.variables)
+        known = OrderPlan(greedy_order(search.cost))
+        offer_best(known, Orders, search, n * 2.0**n * _SECONDS_A_STEP)
 
     def deciding(self, plan: BranchPlan, cost: BranchCost) -> tuple[DecidingCondition, ...]:
         """Return for each prefix the comparisons with the best orders that end in another variable.

@@ -17,18 +17,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from cepkit.compiling import interpreted
-from cepkit.costs.contract import BranchCost, CostModel
-from cepkit.pattern.normal_form import Branch
+from cepkit.costs.contract import BranchCost
 from cepkit.plan.logarithms import log_sum
 from cepkit.plan.nodes import BranchPlan, Pair, Tree, TreePlan, as_tree, leaves, nodes_of
-from cepkit.planners.contract import Observer
 from cepkit.planners.deciding import DecidingCondition, check_deciding, tightest
-from cepkit.planners.exact import best_plan
+from cepkit.planners.exact import offer_best
 from cepkit.planners.greedy import greedy_order
-from cepkit.planners.search import Search
+from cepkit.planners.search import Search, SearchingPlanner
 from cepkit.planners.set_kernels import Tables, best_split, least_trees
 from cepkit.planners.zstream import best_tree
-from cepkit.statistics.model import Statistics
 
 _LOW_BITS = 8
 """Bits of the low part of a set: rows of at most 256 numbers stay in the cache."""
@@ -44,7 +41,7 @@ MOST_DECIDED = 7
 
 
 @dataclass(frozen=True, slots=True)
-class DpTree:
+class DpTree(SearchingPlanner):
     """The tree that costs least.
 
     Attributes:
@@ -54,24 +51,14 @@ class DpTree:
     seconds: float = 60.0
     name: str = "dp-tree"
 
-    def plan(
-        self,
-        branch: Branch,
-        statistics: Statistics,
-        cost: CostModel,
-        observe: Observer | None = None,
-    ) -> TreePlan:
-        """Return the best tree (see `contract.Planner`)."""
-        ready = cost.on(branch, statistics)
-        search = Search(ready, observe, self.seconds)
-        n = len(branch.variables)
-        orders = (greedy_order(ready), branch.variables)
+    def find(self, search: Search) -> None:
+        """Offer the best tree."""
+        ready, variables = search.cost, search.branch.variables
+        orders = (greedy_order(ready), variables)
         known = min((TreePlan(best_tree(ready, order)) for order in orders), key=ready.of)
         plain = ready.pairs is None and ready.waiting is None
-        estimate = 3.0**n / 2 * (_SECONDS_A_SPLIT if plain else _SECONDS_A_DEAR_SPLIT)
-        best = best_plan(known, Trees, search, self.seconds, estimate)
-        assert isinstance(best, TreePlan)
-        return best
+        each = _SECONDS_A_SPLIT if plain else _SECONDS_A_DEAR_SPLIT
+        offer_best(known, Trees, search, 3.0 ** len(variables) / 2 * each)
 
     def deciding(self, plan: BranchPlan, cost: BranchCost) -> tuple[DecidingCondition, ...]:
         """Return for each node the comparisons with the best trees of its other splits.

@@ -79,19 +79,17 @@ class CostTable(Protocol):
         ...
 
 
-def best_plan(
+def offer_best(
     known: BranchPlan,
     start: Callable[[BranchCost, Tables], CostTable],
     search: Search,
-    limit: float,
     estimate: float,
-) -> BranchPlan:
-    """Return the best plan of its kind.
+) -> None:
+    """Offer the best plan of its kind.
 
     Args:
         known: A quickly found plan of that kind.
         start: Allocates the tables.
-        limit: The most seconds that it may take.
         estimate: The seconds that it will take at most, as estimated.
 
     Raises:
@@ -104,19 +102,17 @@ def best_plan(
             expected=f"{_MOST_VARIABLES} variables or fewer",
             hint="greedy, ii-greedy and zstream-ord plan any number",
         )
-    _check_time(estimate, limit, n)
+    _check_time(estimate, search)
     best, cost = known, -math.inf if n == 1 else _own_cost(search.cost, known)
     while n > 1:
         before = cost
-        best = _filled(start, search, before, limit).plan()
+        best = _filled(start, search, before).plan()
         cost = _own_cost(search.cost, best)
         # Divided by a much greater cost, small costs could not be told apart.
         if cost >= before - _DIGITS or cost == -math.inf:
             break
     search.examined = max(search.examined, 1)
     search.offer(best)
-    search.end()
-    return best
 
 
 def _own_cost(cost: BranchCost, plan: BranchPlan) -> float:
@@ -129,7 +125,7 @@ def _own_cost(cost: BranchCost, plan: BranchPlan) -> float:
 
 
 def _filled(
-    start: Callable[[BranchCost, Tables], CostTable], search: Search, known: float, limit: float
+    start: Callable[[BranchCost, Tables], CostTable], search: Search, known: float
 ) -> CostTable:
     """Return the least costs of all sets, given the logarithm of a known plan's cost."""
     n = len(search.cost.variables)
@@ -143,17 +139,17 @@ def _filled(
         filling.fill(begin, end)
         search.examined = (end << n) // parts
         if search.out_of_time and end < parts:
-            _check_time(math.inf, limit, n)
+            _check_time(math.inf, search)
         search.report(done=end / parts)
     return filling
 
 
-def _check_time(estimate: float, limit: float, variables: int) -> None:
-    if estimate <= limit:
+def _check_time(estimate: float, search: Search) -> None:
+    if estimate <= search.limit:
         return
     may_take = f"may take {estimate:,.0f} s" if math.isfinite(estimate) else "takes longer"
     raise LimitError(
-        f"an exact search over {variables} variables {may_take}",
-        expected=f"at most {limit:,.0f} s",
+        f"an exact search over {len(search.branch.variables)} variables {may_take}",
+        expected=f"at most {search.limit:,.0f} s",
         hint="give the planner more seconds, or take greedy, ii-greedy or zstream-ord",
     )

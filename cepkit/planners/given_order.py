@@ -8,32 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cepkit.costs.contract import BranchCost, CostModel
-from cepkit.pattern.normal_form import Branch
+from cepkit.costs.contract import BranchCost
 from cepkit.plan.nodes import BranchPlan, OrderPlan
-from cepkit.planners.contract import Observer
 from cepkit.planners.deciding import DecidingCondition
-from cepkit.planners.search import report_plan
-from cepkit.statistics.model import Statistics
+from cepkit.planners.search import Search, SearchingPlanner
 
 
 @dataclass(frozen=True, slots=True)
-class GivenOrder:
+class GivenOrder(SearchingPlanner):
     """The order of the variables in the pattern."""
 
     name: str = "given-order"
 
-    def plan(
-        self,
-        branch: Branch,
-        statistics: Statistics,
-        cost: CostModel,
-        observe: Observer | None = None,
-    ) -> OrderPlan:
-        """Return the order of the pattern (see `contract.Planner`)."""
-        order = OrderPlan(branch.variables)
-        report_plan(order, branch, statistics, cost, observe)
-        return order
+    def find(self, search: Search) -> None:
+        """Take the order of the pattern."""
+        search.found(OrderPlan(search.branch.variables))
 
     def deciding(self, _plan: BranchPlan, _cost: BranchCost) -> tuple[DecidingCondition, ...]:
         """Return no conditions: this planner compares no costs."""

@@ -10,32 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cepkit.costs.contract import BranchCost, CostModel
-from cepkit.pattern.normal_form import Branch
+from cepkit.costs.contract import BranchCost
 from cepkit.plan.nodes import BranchPlan, OrderPlan
-from cepkit.planners.contract import Observer
 from cepkit.planners.deciding import DecidingCondition, Next
-from cepkit.planners.search import report_plan
-from cepkit.statistics.model import Statistics
+from cepkit.planners.search import Search, SearchingPlanner
 
 
 @dataclass(frozen=True, slots=True)
-class Greedy:
+class Greedy(SearchingPlanner):
     """The order of cheapest next steps."""
 
     name: str = "greedy"
 
-    def plan(
-        self,
-        branch: Branch,
-        statistics: Statistics,
-        cost: CostModel,
-        observe: Observer | None = None,
-    ) -> OrderPlan:
-        """Return the order of cheapest next steps (see `contract.Planner`)."""
-        order = OrderPlan(greedy_order(cost.on(branch, statistics)))
-        report_plan(order, branch, statistics, cost, observe)
-        return order
+    def find(self, search: Search) -> None:
+        """Take the order of cheapest next steps."""
+        search.found(OrderPlan(greedy_order(search.cost)))
 
     def deciding(self, plan: BranchPlan, cost: BranchCost) -> tuple[DecidingCondition, ...]:
         """Return for each step the comparisons with the other variables still unbound."""

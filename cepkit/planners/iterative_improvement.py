@@ -21,15 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.compiling import compiled
-from cepkit.costs.contract import BranchCost, CostModel
+from cepkit.costs.contract import BranchCost
 from cepkit.costs.set_functions import Floats, Packed, SetFunction
 from cepkit.errors import LimitError, PlanError
-from cepkit.pattern.normal_form import Branch
 from cepkit.plan.nodes import OrderPlan
-from cepkit.planners.contract import Observer
 from cepkit.planners.greedy import greedy_order
-from cepkit.planners.search import Search
-from cepkit.statistics.model import Statistics
+from cepkit.planners.search import Search, SearchingPlanner
 
 Orders = npt.NDArray[np.int64]
 
@@ -38,7 +35,7 @@ MAX_VARIABLES = 63
 
 
 @dataclass(frozen=True, slots=True)
-class IterativeImprovement:
+class IterativeImprovement(SearchingPlanner):
     """The best order that swaps and cycles lead to, from random orders or the greedy one.
 
     Attributes:
@@ -59,22 +56,15 @@ class IterativeImprovement:
         if self.starts < 1:
             raise PlanError(f"a search from {self.starts} orders", expected="1 or more")
 
-    def plan(
-        self,
-        branch: Branch,
-        statistics: Statistics,
-        cost: CostModel,
-        observe: Observer | None = None,
-    ) -> OrderPlan:
-        """Return the best order found (see `contract.Planner`)."""
+    def find(self, search: Search) -> None:
+        """Offer the orders that moves lead to."""
+        branch, ready = search.branch, search.cost
         if len(branch.variables) > MAX_VARIABLES:
             raise LimitError(
                 f"{self.name} for {len(branch.variables)} variables",
                 expected=f"at most {MAX_VARIABLES}",
                 hint="planner='greedy' takes any number",
             )
-        ready = cost.on(branch, statistics)
-        search = Search(ready, observe, self.seconds)
         rng = np.random.default_rng(self.seed)
         # If all orders cost the same, keep the pattern's.
         search.offer(OrderPlan(branch.variables))
@@ -90,9 +80,6 @@ class IterativeImprovement:
                 search.report()
                 if search.out_of_time:
                     break
-        search.end()
-        assert isinstance(search.plan, OrderPlan)
-        return search.plan
 
 
 def _descend(order: Orders, cost: BranchCost, search: Search, rng: np.random.Generator) -> None:

@@ -22,15 +22,12 @@ from dataclasses import dataclass
 from heapq import merge
 from itertools import combinations
 
-from cepkit.costs.contract import CostModel
 from cepkit.costs.expectation import Expectation
 from cepkit.lazy import nx
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import log_sum
 from cepkit.plan.nodes import OrderPlan
-from cepkit.planners.contract import Observer
-from cepkit.planners.search import Search
-from cepkit.statistics.model import Statistics
+from cepkit.planners.search import Search, SearchingPlanner
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,28 +75,19 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Kbz:
+class Kbz(SearchingPlanner):
     """The best order that follows the edges of a tree of conditions."""
 
     name: str = "kbz"
 
-    def plan(
-        self,
-        branch: Branch,
-        statistics: Statistics,
-        cost: CostModel,
-        observe: Observer | None = None,
-    ) -> OrderPlan:
-        """Return the best order over all roots (see `contract.Planner`)."""
-        search = Search(cost.on(branch, statistics), observe)
-        expected = Expectation.of(branch, statistics)
+    def find(self, search: Search) -> None:
+        """Offer the best order of each root."""
+        branch = search.branch
+        expected = Expectation.of(branch, search.statistics)
         tree = _tree(branch, expected)
         for root in branch.variables:
             search.examined += 1
             search.offer(OrderPlan(_order(root, tree, branch, expected)))
-        search.end()
-        assert isinstance(search.plan, OrderPlan)
-        return search.plan
 
 
 def _tree(branch: Branch, expected: Expectation) -> nx.Graph[str]:

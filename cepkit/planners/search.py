@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
+from functools import cached_property
 from time import perf_counter
 
 from cepkit.costs.contract import BranchCost, CostModel
@@ -18,10 +19,10 @@ TOLERANCE = 1e-12
 
 
 class Search:
-    """A search for a plan that remembers the best one.
+    """A search for a plan of a branch that remembers the best one.
 
     Attributes:
-        cost: The cost to minimise.
+        limit: When it must stop, in seconds.
         plan: The best plan so far.
         log_cost: The logarithm of its cost.
         examined: The number of plans examined: see `contract.Observed`.
@@ -29,16 +30,26 @@ class Search:
     """
 
     def __init__(
-        self, cost: BranchCost, observe: Observer | None, seconds: float | None = None
+        self,
+        branch: Branch,
+        statistics: Statistics,
+        model: CostModel,
+        observe: Observer | None,
+        seconds: float | None = None,
     ) -> None:
-        self.cost = cost
+        self.branch, self.statistics, self._model = branch, statistics, model
         self.plan: BranchPlan | None = None
         self.log_cost = math.inf
         self.examined = 0
         self.done: float | None = None
         self._observe = observe
-        self._limit = math.inf if seconds is None else seconds
+        self.limit = math.inf if seconds is None else seconds
         self._begin = perf_counter()
+
+    @cached_property
+    def cost(self) -> BranchCost:
+        """The cost to minimise."""
+        return self._model.on(self.branch, self.statistics)
 
     @property
     def seconds(self) -> float:
@@ -48,7 +59,7 @@ class Search:
     @property
     def out_of_time(self) -> bool:
         """Whether the time limit is over."""
-        return self.seconds >= self._limit
+        return self.seconds >= self.limit
 
     def offer(self, plan: BranchPlan) -> None:
         """Keep a plan if it is better than the best so far."""
@@ -77,23 +88,34 @@ class Search:
                 raise
             raise SearchInterrupted(self.plan) from None
 
-    def end(self) -> None:
-        """Report the end of the search to the observer."""
-        self.report(done=1.0)
+    def found(self, plan: BranchPlan, examined: int = 1) -> None:
+        """Take the only plan of the search; its cost is computed for an observer alone."""
+        self.examined = examined
+        if self._observe is None:
+            self.plan = plan
+        else:
+            self.offer(plan)
 
 
-def report_plan(
-    plan: BranchPlan,
-    branch: Branch,
-    statistics: Statistics,
-    cost: CostModel,
-    observe: Observer | None,
-    examined: int = 1,
-) -> None:
-    """Report a plan that was found in one go to the observer, if there is one."""
-    if observe is None:
-        return
-    search = Search(cost.on(branch, statistics), observe)
-    search.examined = examined
-    search.offer(plan)
-    search.end()
+class SearchingPlanner:
+    """The base of planners (see `contract.Planner`); a field `seconds` limits their time."""
+
+    __slots__ = ()
+
+    def plan(
+        self,
+        branch: Branch,
+        statistics: Statistics,
+        cost: CostModel,
+        observe: Observer | None = None,
+    ) -> BranchPlan:
+        """Return a plan over the positive variables of `branch` (see `contract.Planner`)."""
+        search = Search(branch, statistics, cost, observe, getattr(self, "seconds", None))
+        self.find(search)
+        search.report(done=1.0)
+        assert search.plan is not None
+        return search.plan
+
+    def find(self, search: Search) -> None:
+        """Search for the plan: offer the plans that are examined, or the one that is found."""
+        raise NotImplementedError

@@ -13,19 +13,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from cepkit.costs.contract import BranchCost, CostModel
-from cepkit.pattern.normal_form import Branch
+from cepkit.costs.contract import BranchCost
 from cepkit.plan.logarithms import log_sum
 from cepkit.plan.nodes import BranchPlan, Pair, Tree, TreePlan, as_tree, leaves, nodes_of
-from cepkit.planners.contract import Observer
 from cepkit.planners.deciding import DecidingCondition
 from cepkit.planners.greedy import greedy_order, order_conditions
-from cepkit.planners.search import TOLERANCE, report_plan
-from cepkit.statistics.model import Statistics
+from cepkit.planners.search import TOLERANCE, Search, SearchingPlanner
 
 
 @dataclass(frozen=True, slots=True)
-class ZStream:
+class ZStream(SearchingPlanner):
     """The best tree with its leaves in a given order.
 
     Attributes:
@@ -36,20 +33,11 @@ class ZStream:
     name: str
     greedy: bool = False
 
-    def plan(
-        self,
-        branch: Branch,
-        statistics: Statistics,
-        cost: CostModel,
-        observe: Observer | None = None,
-    ) -> TreePlan:
-        """Return the best tree over the order (see `contract.Planner`)."""
-        costs = cost.on(branch, statistics)
-        order = greedy_order(costs) if self.greedy else branch.variables
-        tree = TreePlan(best_tree(costs, order))
+    def find(self, search: Search) -> None:
+        """Take the best tree over the order."""
+        order = greedy_order(search.cost) if self.greedy else search.branch.variables
         examined = max(1, len(order) * (len(order) ** 2 - 1) // 6)
-        report_plan(tree, branch, statistics, cost, observe, examined)
-        return tree
+        search.found(TreePlan(best_tree(search.cost, order)), examined)
 
     def deciding(self, plan: BranchPlan, cost: BranchCost) -> tuple[DecidingCondition, ...]:
         """Return for each node the comparisons of its tree with the best tree of every other split.
