@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cepkit.api.detecting import detect
-from cepkit.arguments import typed
+from cepkit.arguments import check_range, typed
 from cepkit.calibration.curve import Alarms, Near, row
 from cepkit.calibration.labels import Incidents, Integers, incidents_of
 from cepkit.calibration.result import CalibratedRow
@@ -93,6 +93,7 @@ def learn(
         WITHIN 3 minutes
         10 of 10 later incidents, 10 alarms, 0 false a day: precision 1.000, recall 1.000, F1 1.000
     """
+    check_range("seed", seed, 0)
     check_stream(stream, beside=incidents)
     check_all_there(stream)
     span = as_microseconds("within", within)

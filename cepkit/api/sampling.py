@@ -6,6 +6,7 @@ from typing import Any
 
 from cepkit.aggregation.rows.result import Aggregates
 from cepkit.api.arguments import at_hand
+from cepkit.arguments import check_range
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.reports import report
 from cepkit.columnar.results.sampled import _SampledMatches
@@ -26,6 +27,7 @@ def detect_sample(
     """Return a uniform sample of the matches of a query; see `detect`."""
     if sample < 1:
         raise StreamError(f"sample={sample}", expected="1 or more")
+    check_range("seed", seed, 0)
     check_walks(query, "sample=")
     _check_order(stream, "sample=")
     stream = at_hand(stream, (query,), option="sample=")
@@ -43,6 +45,7 @@ def estimate(
         raise StreamError(f"error={error}", expected="above 0 and below 1: 0.02 is 2 percent")
     if not 0.5 <= confidence < 1:
         raise StreamError(f"confidence={confidence}", expected="0.5 to below 1, as 0.95")
+    check_range("seed", seed, 0)
     for name, value, known in (
         ("method", method, ("auto",)),
         ("emit", emit, ("trigger", "total")),

@@ -127,6 +127,13 @@ class TestVerbs:
             ck.detect(stream, self.text, limit="3")
         with pytest.raises(ArgumentError, match="seed=-1"):
             ck.profile(stream, self.text, seed=-1)
+        for call in (
+            lambda: ck.detect(stream, self.text, sample=3, seed=-1),
+            lambda: ck.aggregate(stream, f"{self.text} AGG COUNT", error=0.5, seed=-1),
+            lambda: ck.learn(stream, [1, 2], within="1 minute", seed=-1),
+        ):
+            with pytest.raises(ArgumentError, match="seed=-1"):
+                call()
         with pytest.raises(ArgumentError, match="n=-1"):
             ck.sample_stocks(-1)
         matches = ck.detect(stream, self.text)

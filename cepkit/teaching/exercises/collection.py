@@ -104,8 +104,12 @@ def exercises(seed: int | str = 0) -> Exercises:
     return Exercises(
         seed,
         tuple(
-            kind.make(number, Random(f"{seed}/{kind.name}-{number + 1}"))  # noqa: S311
+            kind.make(number, _random(f"{seed}/{kind.name}-{number + 1}"))
             for kind in KINDS.values()
             for number in range(kind.count)
         ),
     )
+
+
+def _random(seed: str) -> Random:
+    return Random(seed.encode(errors="surrogatepass"))  # noqa: S311 - no secret depends on it

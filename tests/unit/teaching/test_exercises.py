@@ -30,6 +30,10 @@ def test_solution_is_right(task):
     assert task.name in str(task)
 
 
+def test_a_seed_may_be_any_text():
+    assert len(ck.exercises("\ud800")) == len(ck.exercises(0))
+
+
 def test_equal_seeds_give_equal_tasks_and_others_do_not():
     frame = TASKS.to_pandas()
     assert frame.equals(ck.exercises("Ada").to_pandas())
