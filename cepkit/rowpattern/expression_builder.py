@@ -12,6 +12,7 @@ from lark import Token, Tree, v_args
 from lark.visitors import Transformer
 
 from cepkit.errors import PatternError, Span
+from cepkit.pattern.names import unquoted
 from cepkit.rowpattern import expressions as e
 from cepkit.rowpattern.operations import UNITS
 
@@ -43,18 +44,13 @@ class ExpressionBuilder(Transformer[Token, Any]):
         super().__init__()
         self._text = text
 
-    def _span(self, meta: Any) -> Span:
-        return Span(self._text, meta.start_pos, meta.end_pos)
-
-    def _token_span(self, token: Token) -> Span:
-        start = token.start_pos or 0
-        return Span(self._text, start, start + len(token))
+    def span_of(self, place: Any) -> Span:
+        return Span(self._text, place.start_pos, place.end_pos)
 
     def name(self, meta: Any, parts: list[Token]) -> Word:
         quoted = parts[0].type == "QUOTED"
-        text = str(parts[0])
-        word = Word(text[1:-1].replace('""', '"') if quoted else text)
-        word.quoted, word.span = quoted, self._span(meta)
+        word = Word(unquoted(str(parts[0])))
+        word.quoted, word.span = quoted, self.span_of(meta)
         return word
 
     def _whole(self, token: Token) -> int:
@@ -62,18 +58,18 @@ class ExpressionBuilder(Transformer[Token, Any]):
             raise PatternError(
                 f"{token} is not a number of rows",
                 expected="a whole number",
-                span=self._token_span(token),
+                span=self.span_of(token),
             )
         return int(token)
 
     def operator(self, meta: Any, parts: list[Any]) -> e.Call:
         left, sign, right = parts
         word = str(sign.children[0] if isinstance(sign, Tree) else sign)
-        return e.Call(_OPERATORS.get(word, word), (left, right), span=self._span(meta))
+        return e.Call(_OPERATORS.get(word, word), (left, right), span=self.span_of(meta))
 
     def chain(self, meta: Any, parts: list[Any]) -> e.Expression:
         sign = _OPERATORS[parts[1].upper()]
-        return self._joined(sign, parts[::2], self._span(meta))
+        return self._joined(sign, parts[::2], self.span_of(meta))
 
     def _joined(self, sign: str, parts: Sequence[e.Expression], span: Span) -> e.Expression:
         """Return AND or OR of parts as a balanced tree: its depth is the logarithm."""
@@ -84,11 +80,11 @@ class ExpressionBuilder(Transformer[Token, Any]):
         return e.Call(sign, tuple(sides), span=span)
 
     def complement(self, meta: Any, parts: list[Any]) -> e.Call:
-        return e.Call("not", (parts[-1],), span=self._span(meta))
+        return e.Call("not", (parts[-1],), span=self.span_of(meta))
 
     def between(self, meta: Any, parts: list[Any]) -> e.Expression:
         value, least, most = (part for part in parts if not isinstance(part, Token))
-        span = self._span(meta)
+        span = self.span_of(meta)
         inside = e.Call(
             "and",
             (e.Call(">=", (value, least), span=span), e.Call("<=", (value, most), span=span)),
@@ -98,7 +94,7 @@ class ExpressionBuilder(Transformer[Token, Any]):
 
     def in_list(self, meta: Any, parts: list[Any]) -> e.Expression:
         value, *choices = (part for part in parts if not isinstance(part, Token))
-        span = self._span(meta)
+        span = self.span_of(meta)
         equal = [e.Call("=", (value, choice), span=span) for choice in choices]
         return self._unless(parts, self._joined("or", equal, span))
 
@@ -108,11 +104,11 @@ class ExpressionBuilder(Transformer[Token, Any]):
             raise PatternError(
                 "LIKE with something other than a constant", expected="a text", span=pattern.span
             )
-        return self._unless(parts, e.Call("like", (value, pattern), span=self._span(meta)))
+        return self._unless(parts, e.Call("like", (value, pattern), span=self.span_of(meta)))
 
     def is_value(self, meta: Any, parts: list[Any]) -> e.Expression:
         word = parts[-1].type.lower()
-        return self._unless(parts[:-1], e.Call(f"is {word}", (parts[0],), span=self._span(meta)))
+        return self._unless(parts[:-1], e.Call(f"is {word}", (parts[0],), span=self.span_of(meta)))
 
     @staticmethod
     def _unless(parts: Sequence[Any], call: e.Expression) -> e.Expression:
@@ -122,8 +118,8 @@ class ExpressionBuilder(Transformer[Token, Any]):
     def negative(self, meta: Any, parts: list[Any]) -> e.Expression:
         value = parts[-1]
         if isinstance(value, e.Constant) and type(value.value) in (int, float):
-            return e.Constant(-value.value, self._span(meta))  # type: ignore[operator]
-        return e.Call("negate", (value,), span=self._span(meta))
+            return e.Constant(-value.value, self.span_of(meta))  # type: ignore[operator]
+        return e.Call("negate", (value,), span=self.span_of(meta))
 
     def positive(self, _: Any, parts: list[Any]) -> e.Expression:
         value: e.Expression = parts[-1]
@@ -132,46 +128,46 @@ class ExpressionBuilder(Transformer[Token, Any]):
     def number(self, meta: Any, parts: list[Token]) -> e.Constant:
         text = str(parts[0])
         if text.isdigit() and len(text) < 20 and int(text) < 2**63:
-            return e.Constant(int(text), self._span(meta))
-        return e.Constant(float(text), self._span(meta))
+            return e.Constant(int(text), self.span_of(meta))
+        return e.Constant(float(text), self.span_of(meta))
 
     def string(self, meta: Any, parts: list[Token]) -> e.Constant:
-        return e.Constant(_text(parts[0]), self._span(meta))
+        return e.Constant(unquoted(str(parts[0])), self.span_of(meta))
 
     def truth(self, meta: Any, parts: list[Token]) -> e.Constant:
-        return e.Constant(parts[0].type == "TRUE", self._span(meta))
+        return e.Constant(parts[0].type == "TRUE", self.span_of(meta))
 
     def null(self, meta: Any, _: list[Token]) -> e.Constant:
-        return e.Constant(None, self._span(meta))
+        return e.Constant(None, self.span_of(meta))
 
     def timestamp(self, meta: Any, parts: list[Token]) -> e.Constant:
-        return e.Constant(self._time(parts[1]), self._span(meta))
+        return e.Constant(self._time(parts[1]), self.span_of(meta))
 
     date = timestamp
 
     def _time(self, token: Token) -> datetime:
         try:
-            return datetime.fromisoformat(_text(token))
+            return datetime.fromisoformat(unquoted(str(token)))
         except ValueError:
             raise PatternError(
                 f"{token} is no time",
                 expected="as '2024-03-04 15:00:00'",
-                span=self._token_span(token),
+                span=self.span_of(token),
             ) from None
 
     def interval(self, meta: Any, parts: list[Token]) -> e.Constant:
         *signs, number, unit = parts
-        text = _text(number) if number.type == "STRING" else str(number)
+        text = unquoted(str(number)) if number.type == "STRING" else str(number)
         try:
             duration = timedelta(**{unit.lower().rstrip("s") + "s": float(text)})
         except (ValueError, OverflowError):
             raise PatternError(
-                f"{number} is not a number of {unit.upper()}S", span=self._token_span(number)
+                f"{number} is not a number of {unit.upper()}S", span=self.span_of(number)
             ) from None
-        return e.Constant(-duration if signs else duration, self._span(meta))
+        return e.Constant(-duration if signs else duration, self.span_of(meta))
 
     def case(self, meta: Any, parts: list[Any]) -> e.Call:
-        span = self._span(meta)
+        span = self.span_of(meta)
         pairs = [part for part in parts if isinstance(part, tuple)]
         first = parts.index(pairs[0])
         if first:
@@ -183,11 +179,11 @@ class ExpressionBuilder(Transformer[Token, Any]):
         return parts[0], parts[1]
 
     def cast(self, meta: Any, parts: list[Any]) -> e.Cast:
-        return e.Cast(parts[0], parts[1], self._span(meta))
+        return e.Cast(parts[0], parts[1], self.span_of(meta))
 
     def extract(self, meta: Any, parts: list[Any]) -> e.Call:
         part, value = parts
-        span = self._span(meta)
+        span = self.span_of(meta)
         if part.lower() not in _PARTS:
             raise PatternError(
                 f"EXTRACT of {part}",
@@ -202,12 +198,12 @@ class ExpressionBuilder(Transformer[Token, Any]):
 
     def reference(self, meta: Any, parts: list[Word]) -> e.Column:
         variable = parts[0].variable if len(parts) == 2 else None
-        return e.Column(variable, str(parts[-1]), self._span(meta))
+        return e.Column(variable, str(parts[-1]), self.span_of(meta))
 
     def call(self, meta: Any, parts: list[Any]) -> e.Call:
         name, *rest = parts
         arguments = tuple(part for part in rest if not isinstance(part, Token))
-        distinct, span = len(arguments) < len(rest), self._span(meta)
+        distinct, span = len(arguments) < len(rest), self.span_of(meta)
         match name.lower():
             case "count" if not arguments:
                 arguments = (e.AllRows(None, span),)
@@ -224,14 +220,14 @@ class ExpressionBuilder(Transformer[Token, Any]):
         return e.Call(name.lower(), arguments, distinct, span=span)
 
     def call_of_all(self, meta: Any, parts: list[Any]) -> e.Call:
-        span = self._span(meta)
+        span = self.span_of(meta)
         variable = parts[1].variable if isinstance(parts[1], Word) else None
         return e.Call(parts[0].lower(), (e.AllRows(variable, span),), span=span)
 
     def scoped(self, meta: Any, parts: list[Any]) -> e.Call:
         scope: e.Scope = "final" if parts[0].upper() == "FINAL" else "running"
         call: e.Call = parts[1]
-        return e.Call(call.name, call.arguments, call.distinct, scope, self._span(meta))
+        return e.Call(call.name, call.arguments, call.distinct, scope, self.span_of(meta))
 
 
 def _with_unit(
@@ -252,7 +248,3 @@ def _with_unit(
         hint="weeks, months and years begin differently in databases",
         span=span,
     )
-
-
-def _text(token: Token) -> str:
-    return str(token)[1:-1].replace("''", "'")

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 from lark import Token, v_args
@@ -11,9 +12,20 @@ from lark import Token, v_args
 from cepkit.errors import PatternError, Span
 from cepkit.rowpattern import nodes as n
 from cepkit.rowpattern.expression_builder import ExpressionBuilder, Word
-from cepkit.rowpattern.expressions import Column, Constant, Expression, place_text
+from cepkit.rowpattern.expressions import Column, Expression, place_text
 
-Clause = tuple[str, Any, Span]
+Clause = tuple[tuple[str, str], Any, Span]
+"""The keyword of a clause and its field of `RowQuery`, the value, and the place."""
+
+
+def _clause(keyword: str, name: str) -> Callable[..., Clause]:
+    """Return the builder of a clause that holds one value, or several where they are a tuple."""
+
+    def clause(builder: ExpressionBuilder, meta: Any, parts: list[Any]) -> Clause:
+        value = tuple(parts) if name in ("measures", "subsets") else parts[0]
+        return (keyword, name), value, builder.span_of(meta)
+
+    return clause
 
 
 @v_args(meta=True)
@@ -29,15 +41,15 @@ class QueryBuilder(ExpressionBuilder):
         for part in rest:
             if isinstance(part, Word):  # the alias of the result
                 continue
-            name, value, span = part
+            (keyword, name), value, span = part
             if name in clauses:
-                raise PatternError(f"{_TITLES[name]} stands here twice", span=span)
+                raise PatternError(f"{keyword} stands here twice", span=span)
             clauses[name], spans[name] = value, span
         if "pattern" not in clauses:
             raise PatternError(
                 "MATCH_RECOGNIZE has no PATTERN",
                 expected="PATTERN (...), as in PATTERN (A B+) DEFINE B AS price > PREV(price)",
-                span=self._span(meta),
+                span=self.span_of(meta),
             )
         return n.RowQuery(self._text, table, selected=selected, span=spans["pattern"], **clauses)
 
@@ -48,7 +60,7 @@ class QueryBuilder(ExpressionBuilder):
         return tuple(parts)
 
     def output(self, meta: Any, parts: list[Any]) -> n.Named:
-        span = self._span(meta)
+        span = self.span_of(meta)
         if len(parts) == 2:
             return n.Named(str(parts[1]), parts[0], span)
         name = parts[0].name if isinstance(parts[0], Column) else place_text(span)
@@ -57,46 +69,43 @@ class QueryBuilder(ExpressionBuilder):
     def table(self, _: Any, parts: list[Word]) -> str:
         return ".".join(parts)
 
-    def where(self, meta: Any, parts: list[Any]) -> Clause:
-        return "where", parts[0], self._span(meta)
-
-    def sorted_by(self, meta: Any, parts: list[Any]) -> Clause:
-        return "sorted_by", parts[0], self._span(meta)
+    where, sorted_by = _clause("WHERE", "where"), _clause("ORDER BY", "sorted_by")
 
     def limit(self, meta: Any, parts: list[Token]) -> Clause:
-        return "limit", self._whole(parts[0]), self._span(meta)
+        return ("LIMIT", "limit"), self._whole(parts[0]), self.span_of(meta)
 
     # The clauses of MATCH_RECOGNIZE
 
-    def partition_by(self, meta: Any, parts: list[Any]) -> Clause:
-        return "partition", parts[0], self._span(meta)
-
-    def order_by(self, meta: Any, parts: list[Any]) -> Clause:
-        return "order", parts[0], self._span(meta)
-
-    def measures(self, meta: Any, parts: list[n.Named]) -> Clause:
-        return "measures", tuple(parts), self._span(meta)
+    partition_by = _clause("PARTITION BY", "partition")
+    order_by = _clause("ORDER BY", "order")
+    measures = _clause("MEASURES", "measures")
+    pattern = _clause("PATTERN", "pattern")
+    within = _clause("WITHIN", "within")
+    subsets = _clause("SUBSET", "subsets")
 
     def one_row(self, meta: Any, _: list[Any]) -> Clause:
-        return "output", n.OutputRows(span=self._span(meta)), self._span(meta)
+        return (
+            ("ROWS PER MATCH", "output"),
+            n.OutputRows(span=self.span_of(meta)),
+            self.span_of(meta),
+        )
 
     def all_rows(self, meta: Any, parts: list[Token]) -> Clause:
         kind = parts[0].type if parts else "SHOW"
-        span = self._span(meta)
-        return "output", n.OutputRows(True, kind != "OMIT", kind == "WITH", span), span
+        span = self.span_of(meta)
+        return (
+            ("ROWS PER MATCH", "output"),
+            n.OutputRows(True, kind != "OMIT", kind == "WITH", span),
+            span,
+        )
 
     def after_match(self, meta: Any, parts: list[n.Skip]) -> Clause:
         skip = parts[0]
-        return "skip", n.Skip(skip.to, skip.variable, self._span(meta)), self._span(meta)
-
-    def pattern(self, meta: Any, parts: list[n.RowPattern]) -> Clause:
-        return "pattern", parts[0], self._span(meta)
-
-    def within(self, meta: Any, parts: list[Constant]) -> Clause:
-        return "within", parts[0], self._span(meta)
-
-    def subsets(self, meta: Any, parts: list[Any]) -> Clause:
-        return "subsets", tuple(parts), self._span(meta)
+        return (
+            ("AFTER MATCH SKIP", "skip"),
+            n.Skip(skip.to, skip.variable, self.span_of(meta)),
+            self.span_of(meta),
+        )
 
     def define(self, meta: Any, parts: list[Any]) -> Clause:
         names: set[str] = set()
@@ -108,7 +117,7 @@ class QueryBuilder(ExpressionBuilder):
                     span=condition.span,
                 )
             names.add(name)
-        return "defined", tuple(parts), self._span(meta)
+        return ("DEFINE", "defined"), tuple(parts), self.span_of(meta)
 
     def columns(self, _: Any, parts: list[n.Key]) -> tuple[n.Key, ...]:
         return tuple(parts)
@@ -116,7 +125,7 @@ class QueryBuilder(ExpressionBuilder):
     keys = columns
 
     def column(self, meta: Any, parts: list[Word]) -> n.Key:
-        span = self._span(meta)
+        span = self.span_of(meta)
         return n.Key(Column(None, str(parts[0]), span), span=span)
 
     def key(self, meta: Any, parts: list[Any]) -> n.Key:
@@ -124,10 +133,10 @@ class QueryBuilder(ExpressionBuilder):
         nulls: Literal["first", "last"] | None = None
         if words & {"FIRST", "LAST"}:
             nulls = "first" if "FIRST" in words else "last"
-        return n.Key(parts[0], "DESC" in words, nulls, self._span(meta))
+        return n.Key(parts[0], "DESC" in words, nulls, self.span_of(meta))
 
     def measure(self, meta: Any, parts: list[Any]) -> n.Named:
-        span = self._span(meta)
+        span = self.span_of(meta)
         return n.Named(str(parts[1]) if len(parts) == 2 else place_text(span), parts[0], span)
 
     def past_last_row(self, _: Any, __: list[Any]) -> n.Skip:
@@ -152,29 +161,29 @@ class QueryBuilder(ExpressionBuilder):
     # The row pattern
 
     def variable(self, meta: Any, parts: list[Word]) -> n.Variable:
-        return n.Variable(parts[0].variable, self._span(meta))
+        return n.Variable(parts[0].variable, self.span_of(meta))
 
     def nothing(self, meta: Any, _: list[Any]) -> n.Concatenation:
-        return n.Concatenation((), self._span(meta))
+        return n.Concatenation((), self.span_of(meta))
 
     def concatenation(self, meta: Any, parts: list[n.RowPattern]) -> n.RowPattern:
-        return parts[0] if len(parts) == 1 else n.Concatenation(tuple(parts), self._span(meta))
+        return parts[0] if len(parts) == 1 else n.Concatenation(tuple(parts), self.span_of(meta))
 
     def alternation(self, meta: Any, parts: list[n.RowPattern]) -> n.Alternation:
-        return n.Alternation(tuple(parts), self._span(meta))
+        return n.Alternation(tuple(parts), self.span_of(meta))
 
     def permutation(self, meta: Any, parts: list[n.RowPattern]) -> n.Permutation:
-        return n.Permutation(tuple(parts), self._span(meta))
+        return n.Permutation(tuple(parts), self.span_of(meta))
 
     def exclusion(self, meta: Any, parts: list[n.RowPattern]) -> n.Exclusion:
-        return n.Exclusion(parts[0], self._span(meta))
+        return n.Exclusion(parts[0], self.span_of(meta))
 
     def anchor(self, meta: Any, parts: list[Token]) -> n.Anchor:
-        return n.Anchor("start" if parts[0] == "^" else "end", self._span(meta))
+        return n.Anchor("start" if parts[0] == "^" else "end", self.span_of(meta))
 
     def repetition(self, meta: Any, parts: list[Any]) -> n.Repetition:
         part, (least, most, greedy) = parts
-        span = self._span(meta)
+        span = self.span_of(meta)
         if most is not None and most < max(1, least):
             raise PatternError(
                 f"a part is repeated {least} to {most} times",
@@ -183,40 +192,16 @@ class QueryBuilder(ExpressionBuilder):
             )
         return n.Repetition(part, least, most, greedy, span)
 
-    def any_number(self, _: Any, parts: list[Token]) -> tuple[int, int | None, bool]:
-        return 0, None, not (parts and parts[-1] == "?")
-
-    def some(self, _: Any, parts: list[Token]) -> tuple[int, int | None, bool]:
-        return 1, None, len(parts) == 1
-
-    def optional(self, _: Any, parts: list[Token]) -> tuple[int, int | None, bool]:
-        return 0, 1, len(parts) == 1
+    def sign(self, _: Any, parts: list[Token]) -> tuple[int, int | None, bool]:
+        least, most = {"*": (0, None), "+": (1, None), "?": (0, 1)}[parts[0]]
+        return least, most, len(parts) == 1
 
     def exactly(self, _: Any, parts: list[Token]) -> tuple[int, int | None, bool]:
         times = self._whole(parts[0])
         return times, times, len(parts) == 1
 
-    def from_to(self, _: Any, parts: list[Token]) -> tuple[int, int | None, bool]:
-        return self._whole(parts[0]), self._whole(parts[1]), len(parts) == 2
+    def bound(self, _: Any, parts: list[Token]) -> int | None:
+        return self._whole(parts[0]) if parts else None
 
-    def at_least(self, _: Any, parts: list[Token]) -> tuple[int, int | None, bool]:
-        return self._whole(parts[0]), None, len(parts) == 1
-
-    def at_most(self, _: Any, parts: list[Token]) -> tuple[int, int | None, bool]:
-        return 0, self._whole(parts[0]), len(parts) == 1
-
-
-_TITLES = {
-    "partition": "PARTITION BY",
-    "order": "ORDER BY",
-    "measures": "MEASURES",
-    "output": "ROWS PER MATCH",
-    "skip": "AFTER MATCH SKIP",
-    "pattern": "PATTERN",
-    "within": "WITHIN",
-    "subsets": "SUBSET",
-    "defined": "DEFINE",
-    "where": "WHERE",
-    "sorted_by": "ORDER BY",
-    "limit": "LIMIT",
-}
+    def from_to(self, _: Any, parts: list[Any]) -> tuple[int, int | None, bool]:
+        return parts[0] or 0, parts[1], len(parts) == 2

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +29,15 @@ _TWICE = {
     "WHERE": "join the conditions by AND",
     "DEFINE": "kinds are separated by commas: DEFINE hot AS temp > 30, cold AS temp < 20",
 }
+
+
+def _clause(keyword: str, name: str) -> Callable[..., tuple[Any, ...]]:
+    """Return the rule of a clause that holds one value."""
+
+    def clause(builder: ConditionBuilder, meta: Meta, children: Children) -> tuple[Any, ...]:
+        return (keyword, name), children[0], builder.span_of(meta)
+
+    return clause
 
 
 @v_args(meta=True)
@@ -136,8 +146,14 @@ class NodeBuilder(ConditionBuilder):
 
     # Clauses: (keyword and field of Query), value, place
 
-    def where(self, meta: Meta, children: Children) -> tuple[Any, ...]:
-        return ("WHERE", "where"), children[0], self.span_of(meta)
+    where = _clause("WHERE", "where")
+    at_time_zone = _clause("AT TIME ZONE", "zone")
+    partition_by = _clause("PARTITION BY", "partition_by")
+    agg = _clause("AGG", "aggregates")
+    group_by = _clause("GROUP BY", "group_by")
+    having = _clause("HAVING", "having")
+    returned = _clause("RETURN", "returned")
+    defined = _clause("DEFINE", "definitions")
 
     def within(self, meta: Meta, children: Children) -> tuple[Any, ...]:
         if len(children) == 1:
@@ -145,9 +161,6 @@ class NodeBuilder(ConditionBuilder):
         window, first, last = children
         bound = StepBound(first, last, window, self.span_of(meta))
         return ("WITHIN FROM", "bounds"), bound, self.span_of(meta)
-
-    def at_time_zone(self, meta: Meta, children: Children) -> tuple[Any, ...]:
-        return ("AT TIME ZONE", "zone"), children[0], self.span_of(meta)
 
     def strategy(self, meta: Meta, children: Children) -> tuple[Any, ...]:
         token = children[0]
@@ -159,18 +172,6 @@ class NodeBuilder(ConditionBuilder):
             ) from None
         return ("STRATEGY", "strategy"), value, self.span_of(meta)
 
-    def partition_by(self, meta: Meta, children: Children) -> tuple[Any, ...]:
-        return ("PARTITION BY", "partition_by"), children[0], self.span_of(meta)
-
-    def agg(self, meta: Meta, children: Children) -> tuple[Any, ...]:
-        return ("AGG", "aggregates"), children[0], self.span_of(meta)
-
-    def group_by(self, meta: Meta, children: Children) -> tuple[Any, ...]:
-        return ("GROUP BY", "group_by"), children[0], self.span_of(meta)
-
-    def having(self, meta: Meta, children: Children) -> tuple[Any, ...]:
-        return ("HAVING", "having"), children[0], self.span_of(meta)
-
     def thresholds(self, meta: Meta, children: Children) -> tuple[c.Comparison, ...]:
         return tuple(child for child in children if isinstance(child, c.Comparison))
 
@@ -179,15 +180,9 @@ class NodeBuilder(ConditionBuilder):
         sign: Any = OPERATORS.get(str(operator), str(operator))
         return c.Comparison(sign, aggregate, number, self.span_of(meta))
 
-    def returned(self, meta: Meta, children: Children) -> tuple[Any, ...]:
-        return ("RETURN", "returned"), children[0], self.span_of(meta)
-
     def after_match(self, meta: Meta, children: Children) -> tuple[Any, ...]:
         skip = replace(children[0], span=self.span_of(meta))
         return ("AFTER MATCH SKIP", "after_match"), skip, self.span_of(meta)
-
-    def defined(self, meta: Meta, children: Children) -> tuple[Any, ...]:
-        return ("DEFINE", "definitions"), children[0], self.span_of(meta)
 
     def kind_of_any(self, meta: Meta, children: Children) -> n.Kind:
         name, condition = children
