@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 from lark import Token, v_args
@@ -84,28 +85,19 @@ class QueryBuilder(ExpressionBuilder):
     subsets = _clause("SUBSET", "subsets")
 
     def one_row(self, meta: Any, _: list[Any]) -> Clause:
-        return (
-            ("ROWS PER MATCH", "output"),
-            n.OutputRows(span=self.span_of(meta)),
-            self.span_of(meta),
-        )
+        return self._placed("ROWS PER MATCH", "output", n.OutputRows(), meta)
 
     def all_rows(self, meta: Any, parts: list[Token]) -> Clause:
         kind = parts[0].type if parts else "SHOW"
-        span = self.span_of(meta)
-        return (
-            ("ROWS PER MATCH", "output"),
-            n.OutputRows(True, kind != "OMIT", kind == "WITH", span),
-            span,
-        )
+        rows = n.OutputRows(True, kind != "OMIT", kind == "WITH")
+        return self._placed("ROWS PER MATCH", "output", rows, meta)
 
     def after_match(self, meta: Any, parts: list[n.Skip]) -> Clause:
-        skip = parts[0]
-        return (
-            ("AFTER MATCH SKIP", "skip"),
-            n.Skip(skip.to, skip.variable, self.span_of(meta)),
-            self.span_of(meta),
-        )
+        return self._placed("AFTER MATCH SKIP", "skip", parts[0], meta)
+
+    def _placed(self, keyword: str, name: str, value: n.OutputRows | n.Skip, meta: Any) -> Clause:
+        span = self.span_of(meta)
+        return (keyword, name), replace(value, span=span), span
 
     def define(self, meta: Any, parts: list[Any]) -> Clause:
         names: set[str] = set()
