@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import networkx as nx
+from cepkit.lazy import nx
 
 
 @singledispatch

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cepkit.arguments import check_range, typed
+from cepkit.lazy import pd
 from cepkit.pattern.evaluation.functions.registered import register_function as register_function
 from cepkit.pattern.query import Query
 from cepkit.stream.stream import events as events
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _MOST_SAMPLES = 100_000_000
 """Some ten gigabytes."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cepkit.errors import PatternError
+from cepkit.lazy import pd
 from cepkit.pattern.query import Query
 from cepkit.printing import Printed, html_lines, html_output
 from cepkit.tables import count_text, html_table, number, text_table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _SHOWN = 15
 
@@ -114,8 +112,6 @@ class Calibration(Printed):
         Columns: the parameters and matches; with labels also hits, misses, false_alarms,
         false_alarms_per_day, precision, recall, f1, cost.
         """
-        import pandas as pd
-
         columns: dict[str, list[Any]] = {
             name: [row.values[place] for row in self.rows]
             for place, name in enumerate(self.query.parameters)

@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -19,13 +19,11 @@ from cepkit.cli.terminal import run_with_progress, say
 from cepkit.columnar.results.flat import flat_batch, flat_name, flat_schema
 from cepkit.columnar.results.output import to_parquet
 from cepkit.errors import UnsupportedError
+from cepkit.lazy import pd
 from cepkit.plan.nodes import Plan
 from cepkit.plan.printer import one_line
 from cepkit.stream.reading.nested import quoted
 from cepkit.tables import count_text, whole
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 OPTION = "--overwrite"
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from cepkit.calibration.result import CalibratedRow
+from cepkit.lazy import pd
 from cepkit.pattern.query import Query
 from cepkit.printing import Printed, html_lines, html_output
 from cepkit.stream.durations import duration_text
 from cepkit.tables import count_text, html_table, number
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _HEAD = ("", "pattern", "precision", "recall", "F1", "false a day", "support")
 _CHANCE = 0.05 / 20
@@ -137,8 +134,6 @@ class Learned(Printed):
 
         Columns: pattern (its text), precision, recall, f1, false_alarms_per_day, support, alarms.
         """
-        import pandas as pd
-
         names = ("precision", "recall", "f1", "false_alarms_per_day", "support")
         columns: dict[str, list[object]] = {"pattern": [each.text for each in self.proposals]}
         columns |= {name: [getattr(each, name) for each in self.proposals] for name in names}

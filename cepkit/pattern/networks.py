@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from cepkit.lazy import nx
 from cepkit.networks import graph_of
 from cepkit.pattern import nodes as n
 from cepkit.pattern.conditions import conjuncts, variables_of
 from cepkit.pattern.printer import bound_text, expression_text, structure_text
 from cepkit.pattern.query import Query
 from cepkit.pattern.trees import children
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 
 @graph_of.register(Query)
@@ -23,8 +19,6 @@ def query_graph(query: Query) -> nx.DiGraph[int]:
     `variable` and `types` (None: any). Edges of `kind` "item" lead from a node to its items, in
     order; edges of `kind` "condition" lead from an event to the conditions that read it.
     """
-    import networkx as nx
-
     graph: nx.DiGraph[int] = nx.DiGraph(window=str(query.window) if query.window else "")
     _add(graph, query.written)
     event_of: dict[str, list[int]] = {}

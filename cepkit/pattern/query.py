@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from cepkit.arguments import typed
 from cepkit.errors import PatternError, Span, UnsupportedError, nearest_column
+from cepkit.lazy import nx
 from cepkit.networks import graph_of
 from cepkit.pattern import conditions as c
 from cepkit.pattern.names import name_text, variable_text
@@ -19,8 +20,6 @@ from cepkit.printing import WithPrinter
 from cepkit.stream.schema import ONLY_TYPE
 
 if TYPE_CHECKING:
-    import networkx as nx
-
     from cepkit.stream.stream import Stream
 
 SqlDialect: TypeAlias = Literal["duckdb", "flink", "snowflake", "spark", "trino"]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import Any, assert_never
 
+from cepkit.lazy import nx
 from cepkit.networks import graph_of
 from cepkit.pattern.nodes import labels_of
 from cepkit.plan.nodes import OrderPlan, Pair, Plan, Tree, TreePlan, first_member, leaves, tree_text
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 
 @graph_of.register(Plan)
@@ -21,8 +19,6 @@ def plan_graph(plan: Plan) -> nx.DiGraph[tuple[int, int]]:
     the step that leads there. Edges lead from a state to the next, and from joined subtrees to the
     join; an edge of a chain has its event as `label`.
     """
-    import networkx as nx
-
     graph: nx.DiGraph[tuple[int, int]] = nx.DiGraph(planner=plan.planner, cost=plan.cost)
     query = None if plan.statistics is None else plan.statistics.query
     labels = {} if query is None else labels_of(query.structure)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from cepkit.errors import PlanError
+from cepkit.lazy import nx
 from cepkit.networks import graph_of
 from cepkit.pattern.policies import Strategy
 from cepkit.plan.logarithms import from_log, log
@@ -17,8 +18,6 @@ from cepkit.statistics.forecast import Forecast, around
 from cepkit.statistics.model import Statistics
 
 if TYPE_CHECKING:
-    import networkx as nx
-
     from cepkit.pattern.normal_form import Branch
 
 PER_PARTIAL_MATCH = 3.0

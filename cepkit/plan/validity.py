@@ -10,14 +10,12 @@ share of time in which drift breaks a condition, are ours.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from cepkit.lazy import pd
 from cepkit.printing import WithPrinter, html_of, html_output, html_text, text_of
 from cepkit.statistics.model import Statistics
 from cepkit.tables import html_table, number, text_table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _HEAD = ("right while", "slack", "now", "step", "crossed")
 
@@ -85,8 +83,6 @@ class Validity(WithPrinter):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a row for each condition."""
-        import pandas as pd
-
         names = [field.name for field in fields(ValidityRow)]
         records = [{name: getattr(row, name) for name in names} for row in self.rows]
         return pd.DataFrame(records, columns=names)

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from cepkit.costs import LATENCY, PARTIAL_MATCHES
 from cepkit.costs.contract import CostModel, query_cost
 from cepkit.errors import LimitError, PlanError
+from cepkit.lazy import pd
 from cepkit.pattern.nodes import labels_of
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
@@ -25,9 +25,6 @@ from cepkit.printing import Printed, html_output
 from cepkit.progress import Bar, Progress
 from cepkit.statistics.model import Statistics
 from cepkit.tables import html_table, number, text_table, whole
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _BEST = "★"
 _EQUAL = 1e-9
@@ -160,8 +157,6 @@ class PlanComparison(Printed):
         Columns: planner, plan, cost (of an order as such), tree_cost, relative, latency, seconds;
         where plans were run also candidates, partial_matches, matches, peak_rows and run_seconds.
         """
-        import pandas as pd
-
         records = []
         for row in self.rows:
             record: dict[str, object] = {

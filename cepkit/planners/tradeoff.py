@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from cepkit.costs import PARTIAL_MATCHES, Blend, Latency, OutputProfile
 from cepkit.costs.contract import query_cost
 from cepkit.costs.latency import NOTHING_KNOWN
 from cepkit.errors import PlanError
+from cepkit.lazy import pd
 from cepkit.pattern.nodes import labels_of
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
@@ -31,9 +31,6 @@ from cepkit.printing import Printed, html_output
 from cepkit.progress import Bar, Progress
 from cepkit.statistics.model import Statistics
 from cepkit.tables import html_table, number, text_table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ALPHAS = (0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 _HEAD = ("planner", "alpha", "plan", "partial matches", "latency")
@@ -74,8 +71,6 @@ class Tradeoff(Printed):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a row for each: planner, alpha, plan, partial_matches, latency, best."""
-        import pandas as pd
-
         return pd.DataFrame.from_records(
             [
                 (

@@ -10,11 +10,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from cepkit.costs import PARTIAL_MATCHES
 from cepkit.costs.contract import CostModel, query_cost
 from cepkit.errors import PlanError, StatisticsError
+from cepkit.lazy import pd
 from cepkit.pattern.nodes import labels_of
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
@@ -33,9 +33,6 @@ from cepkit.printing import Printed, html_output
 from cepkit.progress import counted
 from cepkit.statistics.model import Statistics
 from cepkit.tables import html_table, number, text_table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _POINTS = 41
 _HEAD = ("events/s", "cheapest plan", "found by")
@@ -84,8 +81,6 @@ class WhatIf(Printed):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a row for each plan and rate: planner, plan, rate, cost."""
-        import pandas as pd
-
         return pd.DataFrame.from_records(
             [
                 (curve.plan.planner, one_line(curve.plan), rate, from_log(cost))

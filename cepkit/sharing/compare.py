@@ -13,11 +13,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from cepkit.costs.contract import CostModel
 from cepkit.costs.work import WORK
 from cepkit.errors import LimitError, PlanError
+from cepkit.lazy import pd
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import named
 from cepkit.planners.contract import SearchInterrupted
@@ -31,9 +32,6 @@ from cepkit.sharing.start import alone, text_plans
 from cepkit.sharing.workload import Workload
 from cepkit.statistics.model import Statistics
 from cepkit.tables import count_text, html_table, number, text_table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _MODES: Mapping[str, tuple[Mode, ...]] = {
     "prefix": ("order",),
@@ -127,8 +125,6 @@ class SharingComparison(Printed):
         Columns: search, share, cost, apart, text, gain, reordering, sharing, nodes, shared, and
         seconds.
         """
-        import pandas as pd
-
         rows = [tuple(getattr(row, name) for name in _COLUMNS) for row in self.rows]
         return pd.DataFrame.from_records(rows, columns=_COLUMNS)
 

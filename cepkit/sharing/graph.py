@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from cepkit.errors import LimitError
-from cepkit.lazy import nx
+from cepkit.lazy import nx, pd
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import free_name, number_of, queries_of
@@ -87,9 +87,6 @@ def _agree(mapping: _Mapping, one: Sharer, other: Sharer) -> bool:
     said = one.wider_texts(sum(1 << x for x in left), left)
     return said == other.wider_texts(sum(1 << y for y in right), right)
 
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _HEAD = ("patterns", "variables", "common sub-pattern", "of")
 MOST_PAIRS = 1_000_000
@@ -205,8 +202,6 @@ class PatternGraph(Printed):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a row for each maximal sub-pattern: sub_pattern, variables, patterns."""
-        import pandas as pd
-
         rows = [(common.text, common.size, list(names)) for common, names in self.holders.items()]
         return pd.DataFrame.from_records(rows, columns=["sub_pattern", "variables", "patterns"])
 

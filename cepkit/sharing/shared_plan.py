@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from cepkit.costs.contract import CostModel
 from cepkit.errors import PatternError
-from cepkit.lazy import nx
+from cepkit.lazy import nx, pd
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.policies import Window
@@ -35,9 +35,6 @@ from cepkit.sharing.start import alone
 from cepkit.sharing.texts import sub_pattern_text
 from cepkit.sharing.workload import Places
 from cepkit.statistics.model import Statistics
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,8 +241,6 @@ class SharedPlan(WithPrinter):
 
         Columns: node, pattern, window, patterns (names), users, sources, alive, cost, ends.
         """
-        import pandas as pd
-
         return pd.DataFrame.from_records(
             [
                 (

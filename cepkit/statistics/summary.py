@@ -7,14 +7,14 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cepkit.files import JSON, write_text
 from cepkit.indexing import bin_counts
-from cepkit.lazy import pa, pc
+from cepkit.lazy import pa, pc, pd
 from cepkit.printing import WithPrinter, cut, html_of, html_output, html_text, text_of, time_text
 from cepkit.statistics.keys import MOST_FREQUENT, KeyCounts
 from cepkit.statistics.over_time import Buckets, OverTime
@@ -22,9 +22,6 @@ from cepkit.stream.columns import Dropped, EventColumns
 from cepkit.stream.reading.arrow import described, is_list
 from cepkit.stream.values import in_known_zone
 from cepkit.tables import count_text, first_rows, html_table, number, whole
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _SECOND = 1_000_000
 _TYPES = ("type", "events", "share", "events/s", "median gap", "longest gap")
@@ -105,8 +102,6 @@ class StreamSummary(WithPrinter):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a row for each type: type, events, share, rate, median_gap, longest_gap."""
-        import pandas as pd
-
         return pd.DataFrame(map(asdict, self.types), columns=TypeSummary.__slots__)
 
     def to_json(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
+from cepkit.lazy import nx
 from cepkit.pattern.limits import MAX_EVENTS
 from cepkit.stream.codec import INLINE, SPARSE, keyed
 from cepkit.stream.shapes import ShapeError
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 DiagramKind: TypeAlias = Literal["chain", "forest", "tree-nfa", "evaluation-tree", "multitree"]
 NodeKind: TypeAlias = Literal["start", "state", "final", "leaf", "join"]
@@ -94,8 +92,6 @@ class Diagram:
         Attributes of a node: `kind`, `label`, `variables`, `branch`, `patterns`, `ends`, `window`
         and `pos`, its place; of an edge: `kind`, `label`, `conditions`, `scope`.
         """
-        import networkx as nx
-
         graph: nx.MultiDiGraph[int] = nx.MultiDiGraph(kind=self.kind)
         for placed in self.nodes:
             node = placed.node

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from cepkit.lazy import pd
 from cepkit.printing import Printed, html_lines, html_output, time_text
 from cepkit.stream.shapes import Number, ShapeError, Time, check_below, shown
 from cepkit.tables import count_text, html_table, text_table, whole
 from cepkit.tracing.mechanisms import MechanismTrace
 from cepkit.tracing.records import TracedMatch
 from cepkit.tracing.trace import Saved
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _HEAD = ("from", "plan", "evaluations", "found", "own", "why")
 
@@ -80,8 +78,6 @@ class AdaptedTrace(Printed, Saved):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a row for each generation."""
-        import pandas as pd
-
         frame = pd.DataFrame(list(self._rows()), columns=_HEAD)
         for name, values in (
             ("evaluations", [t.totals.counts.evaluations for t in self.traces]),

@@ -10,19 +10,16 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cepkit.columnar.results.output import END, START, MatchColumns
-from cepkit.lazy import pa, pc
+from cepkit.lazy import pa, pc, pd
 from cepkit.pattern.conditions import Attribute
 from cepkit.pattern.names import name_text, unquoted
 from cepkit.pattern.query import ResultColumn
 from cepkit.stream.values import in_known_zone
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _NAME = re.compile(r'("(?:[^"]|"")*"|[^."]+)\.(.*)', re.DOTALL)
 _SEVERAL = (list, tuple, np.ndarray)
@@ -108,8 +105,6 @@ def flat_frame(
         columns: The columns by name; each is released once converted to a series.
         may_lack: Columns that may have missing values; None: those that do have some.
     """
-    import pandas as pd
-
     series = {}
     for name in list(columns):
         column = columns.pop(name)
@@ -124,8 +119,6 @@ def flat_frame(
 
 def series_of(column: pa.ChunkedArray, *, lacks: bool) -> pd.Series[Any]:
     """Return a column in NumPy if that can hold its values, else in Arrow."""
-    import pandas as pd
-
     if not is_numpy(column.type, lacks=lacks):
         if not _is_known(column.type):
             return pd.Series(column.to_pylist(), dtype=object)
@@ -151,8 +144,6 @@ def is_numpy(kind: pa.DataType, *, lacks: bool) -> bool:
 
 def _is_known(kind: pa.DataType) -> bool:
     """Return whether pandas can show a type; it cannot show months and UUIDs."""
-    import pandas as pd
-
     try:
         return pd.ArrowDtype(kind).type is not None
     except NotImplementedError:
@@ -166,8 +157,6 @@ def nested_frame(frame: pd.DataFrame) -> pd.DataFrame:
         frame: The result of `to_pandas`, flat or nested, or Spark's. From a flat one only columns
             of events, start and end are kept.
     """
-    import pandas as pd
-
     columns: dict[str, Any] = {}
     events: dict[str, dict[str, list[Any]]] = {}
     whole = {START, END}

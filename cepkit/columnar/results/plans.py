@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from cepkit.columnar.results.explanation import ExplainedStep, Explanation
 from cepkit.columnar.slices.plans import Branches, SliceRun, SliceWork
 from cepkit.costs.work import WORK
+from cepkit.lazy import pd
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
@@ -17,9 +17,6 @@ from cepkit.plan.nodes import Plan
 from cepkit.planners.deciding import because
 from cepkit.printing import Printed, html_lines, html_output, time_text
 from cepkit.tables import count_text, html_table, number, text_table, whole
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _HEAD = ("from", "events", "candidates", "plan", "why")
 
@@ -81,8 +78,6 @@ class PlansInForce(Printed):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a row for each stretch."""
-        import pandas as pd
-
         names = PlanInForce.__slots__
         rows = [{name: getattr(s, name) for name in names} for s in self.stretches]
         frame = pd.DataFrame(rows, columns=names)
@@ -169,8 +164,6 @@ class AdaptedExplanation(Printed):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row for each step of each plan."""
-        import pandas as pd
-
         frames = []
         for part in self.parts:
             frame = part.to_pandas()

@@ -7,7 +7,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from cepkit.arguments import check_range, typed
 from cepkit.columnar.results.flat import flat_batch, flat_schema
@@ -20,9 +20,6 @@ from cepkit.lazy import pa, pd
 from cepkit.memory import Room, free_memory
 from cepkit.progress import WithProgress
 from cepkit.tables import whole
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _AT_ONCE = 1_000
 """The batch size for iterating over matches as dictionaries."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -14,6 +13,7 @@ from pyspark.storagelevel import StorageLevel
 
 from cepkit.aggregation.rows.result import Aggregates
 from cepkit.errors import PatternError
+from cepkit.lazy import pd
 from cepkit.pattern.several import ALONE, PATTERN
 from cepkit.routes.aggregates import aggregate
 from cepkit.spark.aggregates.one_pass import AggregationPass
@@ -25,9 +25,6 @@ from cepkit.spark.passes.here import Here
 from cepkit.spark.passes.reports import Reports
 from cepkit.stream.sessions import check_session
 from cepkit.stream.stream import Stream
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def aggregates_frame(

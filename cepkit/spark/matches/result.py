@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self
+from typing import Literal, Self
 
 from pyspark.sql import DataFrame
 
@@ -17,6 +17,7 @@ from cepkit.columnar.results.shown import timeline
 from cepkit.columnar.slices.plans import SliceWork
 from cepkit.columnar.workload import Group
 from cepkit.errors import UnsupportedError
+from cepkit.lazy import pd
 from cepkit.memory import Room
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -28,9 +29,6 @@ from cepkit.spark.passes.one_pass import Pass
 from cepkit.spark.passes.one_table import OneTable
 from cepkit.stream.columns import Dropped
 from cepkit.stream.stream import Stream
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, slots=True)

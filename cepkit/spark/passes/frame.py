@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from cepkit.arguments import typed
 from cepkit.columnar.results.frames import frame_of
 from cepkit.errors import UnsupportedError
+from cepkit.lazy import pd
 from cepkit.memory import Room
 from cepkit.printing import html_output, html_text, visible
 from cepkit.progress import WithProgress
@@ -23,7 +24,6 @@ from cepkit.spark.session.progress import run_with_progress
 from cepkit.stream.sessions import check_session
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
     from pyspark.sql import DataFrameWriter, DataFrameWriterV2
     from pyspark.sql.types import Row, StructType
