@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,14 +11,16 @@ from typing import Any
 import numpy as np
 
 from cepkit.budget import Work
+from cepkit.columnar.compile.query import compile_query
+from cepkit.columnar.detector import Detector
+from cepkit.columnar.slices.blocks import bound_in
 from cepkit.diagnosis.event_table import EventTable, Ints
 from cepkit.diagnosis.findings import Binding, Finding, Inspector
 from cepkit.diagnosis.measures import Measures
 from cepkit.diagnosis.result import AnswerEvent, NearMiss
 from cepkit.diagnosis.search import Search
-from cepkit.diagnosis.verdict import Match, next_matches
 from cepkit.diagnosis.words import value_text
-from cepkit.errors import PatternError, StreamError, nearest, shown
+from cepkit.errors import LimitError, PatternError, StreamError, nearest, shown
 from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.nodes import events_of, repeated_in
 from cepkit.pattern.normal_form import Branch, normal_form, runs_as_absences
@@ -196,10 +199,20 @@ class Question:
         return tuple(Inspector(measures, self.naming.name) for measures in self.measures)
 
     @cached_property
-    def next_matches(self) -> list[Match] | None:
-        """The matches under skip-till-next-match; None where that is not known."""
-        orders = [self.cheapest(number) for number in range(len(self.branches))]
-        return next_matches(self.measures, orders, Work(self.budget), len(self.table.columns))
+    def next_matches(self) -> list[Binding] | None:
+        """The matches under skip-till-next-match in stream order; None: too many sets to choose."""
+        matches: list[Binding] = []
+        with suppress(LimitError):
+            found = Detector(compile_query(self.query, self.plan)).matches(self.naming.columns)
+            for number, block in found:
+                names = self.branches[number].variables
+                single, sets = bound_in(block, names)
+                for at in range(block.size):
+                    events = {v: rows[at : at + 1] for v, rows in single.items()}
+                    events |= {v: m.rows[m.starts[at] : m.starts[at + 1]] for v, m in sets.items()}
+                    matches.append({v: tuple(sorted(events[v].tolist())) for v in names})
+            return matches
+        return None
 
     def cheapest(self, number: int) -> list[str]:
         """Return the variables of a branch, the rarest first."""

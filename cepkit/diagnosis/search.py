@@ -50,8 +50,6 @@ class Search:
         tally: Counts the partial matches that requirements let through; None: no counts.
         worst: Partial matches of this rank or above are dropped; it may be lowered meanwhile.
         stretch: How many times as long as its window a combination may be.
-        until: The last event that a variable is bound to; None: the last of the stream. An event
-            that a NOT forbids may come later.
         coverage: How much was seen, after `blocks`.
     """
 
@@ -65,7 +63,6 @@ class Search:
     tally: Tally | None = None
     worst: float = np.inf
     stretch: float = STRETCH
-    until: int | None = None
     coverage: Coverage = field(default=Coverage("", 0, 0))
 
     def __post_init__(self) -> None:
@@ -112,8 +109,6 @@ class Search:
         """Return the events that may be bound to a variable, with the violations of each alone."""
         if variable not in self._candidates:
             events = self.measures.table.of_types(self.measures.branch.event(variable).types)
-            if self.until is not None:
-                events = events[events <= self.until]
             candidates = Partials.of({variable: events}, len(events))
             for requirement in self._local({variable}, alone=True):
                 candidates = self._with(requirement, candidates)

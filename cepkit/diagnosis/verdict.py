@@ -2,16 +2,15 @@
 
 The search looks for events of the other variables, nearest first. What it cannot see of Kleene
 variables (their sizes, functions of their sets) is checked on the combinations that it finds.
-Which matches skip-till-next-match takes depends on all earlier matches: in stream order, at each
-event, it takes the first of the matches that end with this event and whose events are all free.
+Which matches skip-till-next-match takes depends on all earlier matches: the engine says that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from itertools import chain
 
 import numpy as np
 
@@ -31,11 +30,6 @@ _PASSES = ((0, STRETCH), (1, STRETCH), (2, STRETCH), (0, np.inf), (3, np.inf))
 
 _MOST_MEMBERS = 50
 """The most events that are tried as further members of a set."""
-_MOST_MATCHES = 200_000
-"""The most combinations among which skip-till-next-match may choose."""
-
-Match: TypeAlias = Mapping[str, int]
-"""The event of each variable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,64 +239,30 @@ def _failing(inspector: Inspector, binding: Binding) -> tuple[int, int]:
     return len(failing) - of_sets, of_sets
 
 
-def next_matches(
-    measures: Sequence[Measures], orders: Sequence[Sequence[str]], work: Work, until: int
-) -> list[Match] | None:
-    """Return the matches under skip-till-next-match that end with `until` or before, in order.
-
-    Args:
-        orders: An order of the variables of each.
-        until: The last event to look at.
-
-    Returns:
-        The matches; None where that would cost too much, or where there are Kleene variables.
-    """
-    if any(one.branch.repeated for one in measures):
-        return None
-    ending: dict[int, list[tuple[list[int], int, Match]]] = {}
-    count = 0
-    for number, (one, order) in enumerate(zip(measures, orders, strict=True)):
-        arrival, names = one.table.arrival, one.branch.variables
-        search = Search(one, order, work, until=until)
-        for block in search.blocks():
-            count += len(block)
-            if count > _MOST_MATCHES:
-                return None
-            for at in range(len(block)):
-                match: Match = {name: int(block.rows[name][at]) for name in names}
-                arrivals = [int(arrival[event]) for event in match.values()]
-                ending.setdefault(max(match.values()), []).append((arrivals, number, match))
-        if not search.coverage.complete:
-            return None
-    consumed: set[int] = set()
-    matches: list[Match] = []
-    for event in sorted(ending):
-        free = [m for m in ending[event] if consumed.isdisjoint(m[2].values())]
-        if free:
-            first = min(free, key=lambda m: m[:2])[2]
-            matches.append(first)
-            consumed.update(first.values())
-    return matches
-
-
-def consumption(matches: Sequence[Match] | None, binding: Binding, inspector: Inspector) -> Finding:
+def consumption(
+    matches: Sequence[Binding] | None, binding: Binding, inspector: Inspector
+) -> Finding:
     """Return whether skip-till-next-match takes a combination; if not, who consumed its events.
 
     Args:
-        matches: The matches that are taken; None where they are not known.
+        matches: The matches that are taken, in stream order; None where they are not known.
     """
     requirement = req.Unconsumed()
     if matches is None:
         return Finding(requirement, None, "not checked: there are too many matches before it")
-    events = {e for members in binding.values() for e in members}
-    single = {v: members[0] for v, members in binding.items()}
+
+    def named(some: Iterable[int]) -> str:
+        return list_text([inspector.name(event) for event in some])
+
+    events = {*chain.from_iterable(binding.values())}
+    whole = {v: tuple(sorted(members)) for v, members in binding.items()}
     for match in matches:
-        if dict(match) == single:
+        if match == whole:
             return Finding(requirement, True, "it is the first with free events")
-        both = sorted(events & set(match.values()))
+        both = sorted(events.intersection(chain.from_iterable(match.values())))
         if both:
-            which = list_text([inspector.name(e) for e in both])
-            text = ", ".join(f"{v} = {inspector.name(e)}" for v, e in match.items())
-            detail = f"{which} {'was' if len(both) == 1 else 'were'} taken by the match {text}"
+            text = ", ".join(f"{v} = {named(e)}" for v, e in match.items())
+            were = "was" if len(both) == 1 else "were"
+            detail = f"{named(both)} {were} taken by the match {text}"
             return Finding(requirement, False, detail, relative=1.0, events=tuple(both))
     return Finding(requirement, False, "another match was taken", relative=1.0)

@@ -156,9 +156,8 @@ def _verdict(question: Question, number: int, bound: Binding, absent: Mapping[st
     inspector, names = question.inspectors[number], set(question.branches[number].variables)
     completions = [c for c in verdict.completions if not c.violated]
     for match in question.next_matches or ():
-        if match.keys() == names and all((match[v],) == e for v, e in bound.items()):
-            binding = {v: (e,) for v, e in match.items()}
-            completions = [Completion(binding, tuple(inspector.findings(binding)))]
+        if match.keys() == names and all(match[v] == tuple(sorted(bound[v])) for v in bound):
+            completions = [Completion(match, tuple(inspector.findings(match)))]
             break
     consumed = [consumption(question.next_matches, c.binding, inspector) for c in completions]
     completions = [

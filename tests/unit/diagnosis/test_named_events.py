@@ -154,6 +154,14 @@ def test_next_match_names_the_match_that_took_the_event():
     assert not asked(text, b=5).found
 
 
+def test_next_match_names_the_set_that_took_the_event():
+    text = "PATTERN SEQ(A a, KL(B b){1,2}) WITHIN 1 hour STRATEGY skip-till-next-match"
+    assert asked(text, a=0, b=1).found
+    why = asked(text, a=0, b=[1, 5])
+    taken = "row 0 and row 1 were taken by the match a = row 0, b = row 1"
+    assert failing(why) == [("STRATEGY skip-till-next-match", taken)]
+
+
 def test_unnamed_variable_gets_the_nearest_events_first():
     rows = [(0, "A", 1.0), (10, "C", 9.0), (12, "B", 2.0), (30, "B", 2.0), (5, "B", 0.5)]
     text = "PATTERN SEQ(A a, B b, C c) WHERE a.price < b.price WITHIN 20 seconds"
