@@ -8,7 +8,7 @@ of the picture. O(nodes + edges).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, assert_never
 
@@ -124,6 +124,19 @@ def _places(kind: DiagramKind, nodes: Sequence[Node], edges: Sequence[Edge]) -> 
             assert_never(kind)
 
 
+def _parts(nodes: Sequence[Node], edges: Iterable[Edge]) -> defaultdict[int, list[int]]:
+    """Return for each node those below it: where its take edges lead, or what it joins."""
+    own = {node.id for node in nodes}
+    parts: defaultdict[int, list[int]] = defaultdict(list)
+    for edge in edges:
+        if edge.begin in own and edge.begin != edge.end:
+            if edge.kind == "take":
+                parts[edge.begin].append(edge.end)
+            elif edge.kind == "join":
+                parts[edge.end].append(edge.begin)
+    return parts
+
+
 def _layers(nodes: Sequence[Node]) -> Places:
     """Return places by layers, each in the middle of the height."""
     layers: defaultdict[int, list[Node]] = defaultdict(list)
@@ -139,11 +152,7 @@ def _layers(nodes: Sequence[Node]) -> Places:
 
 def _forest(nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:
     """Return places in a tree that branches to the right and down, first parts straight on."""
-    own = {node.id for node in nodes}
-    parts: defaultdict[int, list[int]] = defaultdict(list)
-    for edge in edges:
-        if edge.kind == "take" and edge.begin in own - {edge.end}:
-            parts[edge.begin].append(edge.end)
+    parts = _parts(nodes, edges)
     (root,) = (node.id for node in nodes if node.kind == "start")
     places: Places = {}
 
@@ -160,11 +169,7 @@ def _forest(nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:
 
 def _multitree(nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:
     """Return places in rows by height; nodes above their parts, each row pushed apart."""
-    own = {node.id for node in nodes}
-    parts: defaultdict[int, list[int]] = defaultdict(list)
-    for edge in edges:
-        if edge.kind == "join" and edge.begin in own:
-            parts[edge.end].append(edge.begin)
+    parts = _parts(nodes, edges)
     heights: dict[int, int] = {}
     leaves: dict[int, float] = {}
 
@@ -178,7 +183,7 @@ def _multitree(nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:
             heights[node] = max((heights[part] + 1 for part in parts[node]), default=0)
 
     inner = {part for below in parts.values() for part in below}
-    for node in sorted(own - inner):
+    for node in sorted({node.id for node in nodes} - inner):
         climb(node)
     places: Places = {}
     for height in range(max(heights.values(), default=0) + 1):
@@ -227,11 +232,7 @@ def _beside_lines(places: Places, lines: Sequence[tuple[int, int]]) -> Places:
 def _orders(nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:
     """Return places in a tree that branches to the right and ends in one final state."""
     ends = {node.id for node in nodes if node.kind == "final"}
-    own = {node.id for node in nodes} - ends
-    parts: defaultdict[int, list[int]] = defaultdict(list)
-    for edge in edges:
-        if edge.kind == "take" and edge.begin in own - {edge.end} and edge.end not in ends:
-            parts[edge.begin].append(edge.end)
+    parts = _parts(nodes, [edge for edge in edges if edge.end not in ends])
     (root,) = (node.id for node in nodes if node.kind == "start")
     orders = {node: (0.0 - y, x) for node, (x, y) in _below(root, parts, from_top=True).items()}
     middle = orders[root][1]
@@ -241,11 +242,7 @@ def _orders(nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:
 
 def _tree(nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:
     """Return places by the tree: leaves side by side at the bottom, others between their parts."""
-    own = {node.id for node in nodes}
-    parts: defaultdict[int, list[int]] = defaultdict(list)
-    for edge in edges:
-        if edge.kind == "join" and edge.begin in own:
-            parts[edge.end].append(edge.begin)
+    parts = _parts(nodes, edges)
     inner = {part for below in parts.values() for part in below}
     (root,) = (node.id for node in nodes if node.id not in inner)
     return _below(root, parts, from_top=False)

@@ -10,8 +10,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from cepkit.automata.compile.demands import Absence, Breach, Sought, Test
+from cepkit.automata.compile.demands import Absence, Breach, Sought, Stage, Test
 from cepkit.automata.compile.rules import Rules
 from cepkit.automata.events import Binding, Event, Place
 from cepkit.automata.lanes.buffers import Buffer, Clock
@@ -140,6 +141,22 @@ class Lane(ABC):
             self.rules.called[slot],
             event,
         )
+
+    def offered(
+        self, instance: Instance, stage: Stage, event: Event
+    ) -> tuple[Place, tuple[Test, ...], Binding]:
+        """Return what takes the place of a variable: an event, or a set with it as last member.
+
+        Also what must hold, and the binding of which it must.
+        """
+        slot = stage.slot
+        if slot not in self.rules.bounds:
+            return event, stage.tests, with_place(instance.binding, slot, event)
+        members: Any = instance.binding[slot] or ()
+        grown = (*members, event)
+        tests = (*stage.tests, *(t for t in stage.growing if t.reach <= len(members)))
+        tested = grown if stage.growing else (event,)
+        return grown, tests, with_place(instance.binding, slot, tested)
 
     def stay(self, instance: Instance, *homes: dict[int, Instance]) -> None:
         """Keep an instance in some tables until its window closes."""

@@ -23,7 +23,7 @@ from cepkit.automata.compile.rules import Rules
 from cepkit.automata.events import Event
 from cepkit.automata.lanes.buffers import Buffer
 from cepkit.automata.lanes.journal import Instance
-from cepkit.automata.lanes.lane import Setting, with_place
+from cepkit.automata.lanes.lane import Setting
 from cepkit.automata.lanes.shared import Handed, SharedLane
 from cepkit.automata.mechanisms.contract import Follows
 from cepkit.plan.nodes import BranchPlan
@@ -205,33 +205,18 @@ class ChainLane(SharedLane):
         self.journal.work.take(len(waiting) + len(growing))
         # Instances created from here on find the event in the buffer.
         stages = self._program.stages
-        for instance, i in waiting:
+        for instance, i in waiting + growing:
             if instance.alive and self.scopes.in_scope(stages[i], instance, event):
                 self._take(instance, i, event)
-        for instance, i in growing:
-            if instance.alive and self.scopes.in_scope(stages[i], instance, event):
-                self._grow(instance, i, event)
 
     def _take(self, instance: Instance, i: int, event: Event) -> None:
-        """Offer an instance an event for the variable at position `i`."""
-        stage = self._program.stages[i]
-        slot = stage.slot
-        place = (event,) if slot in self.rules.bounds else event
-        binding = with_place(instance.binding, slot, place)
-        tests = (*stage.tests, *(t for t in stage.growing if not t.reach))
-        if self.holds(instance, self._program.takes[i], event, tests, binding):
-            child = self.extended(instance, self._program.nodes[i + 1], slot, place, event)
-            self._settle(child, i, stage)
-
-    def _grow(self, instance: Instance, i: int, event: Event) -> None:
-        """Offer an instance one more member for its last set."""
-        stage = self._program.stages[i]
-        slot = stage.slot
-        place = (*self.members(instance, slot), event)
-        binding = with_place(instance.binding, slot, place if stage.growing else (event,))
-        tests = (*stage.tests, *(t for t in stage.growing if t.reach < len(place)))
-        if self.holds(instance, self._program.loops[i], event, tests, binding):
-            child = self.extended(instance, self._program.nodes[i + 1], slot, place, event)
+        """Offer an instance an event for the variable at position `i`, or one more for its set."""
+        program = self._program
+        stage = program.stages[i]
+        place, tests, binding = self.offered(instance, stage, event)
+        edge = program.takes[i] if instance.binding[stage.slot] is None else program.loops[i]
+        if self.holds(instance, edge, event, tests, binding):
+            child = self.extended(instance, program.nodes[i + 1], stage.slot, place, event)
             self._settle(child, i, stage)
 
     def _settle(self, instance: Instance, i: int, stage: Stage) -> None:
@@ -276,6 +261,6 @@ class ChainLane(SharedLane):
         if buffer is not None:
             for event in self.scopes.candidates(buffer, stage, instance):
                 if event.number > last.number:
-                    self._grow(instance, i, event)
+                    self._take(instance, i, event)
         if not stage.before:
             self.stay(instance, self._growing[i])

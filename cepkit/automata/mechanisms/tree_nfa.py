@@ -28,7 +28,7 @@ from cepkit.automata.compile.rules import Rules, places
 from cepkit.automata.events import Event
 from cepkit.automata.lanes.buffers import Buffer
 from cepkit.automata.lanes.journal import Instance
-from cepkit.automata.lanes.lane import Lane, Setting, with_place
+from cepkit.automata.lanes.lane import Lane, Setting
 from cepkit.automata.mechanisms.contract import Follows
 from cepkit.plan.nodes import BranchPlan
 from cepkit.statistics.model import Statistics
@@ -253,15 +253,10 @@ class TreeLane(Lane):
     def _take(self, instance: Instance, slot: int, event: Event) -> None:
         """Offer an instance an event for a variable, or one more member for its set."""
         wish, stage = self._wishes[instance.number], self._stage(instance, slot)
-        members = instance.binding[slot] or ()
-        assert isinstance(members, tuple)
-        place = (*members, event) if slot in self.rules.bounds else event
-        alone = (event,) if slot in self.rules.bounds else event
-        binding = with_place(instance.binding, slot, place if stage.growing else alone)
-        tests = (*stage.tests, *(t for t in stage.growing if t.reach <= len(members)))
+        place, tests, binding = self.offered(instance, stage, event)
         edge = self._program.edge(wish.order, slot)
         if self.holds(instance, edge, event, tests, binding):
-            order = wish.order if members else (*wish.order, slot)
+            order = (*wish.order, slot) if instance.binding[slot] is None else wish.order
             node = self._program.node(order)
             self._visit(node, final=len(order) == len(self.rules.variables))
             child = self.extended(instance, node, slot, place, event)

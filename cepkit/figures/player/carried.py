@@ -18,13 +18,8 @@ class CarriedData:
         redact: The attributes whose values are replaced by numbers, "#1" for the first one.
     """
 
-    attributes: tuple[str, ...] | None = None
-    redact: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, attributes: Sequence[str] | None, redact: Sequence[str]) -> CarriedData:
-        """Return the choice of the caller."""
-        return cls(None if attributes is None else tuple(attributes), tuple(redact))
+    attributes: Sequence[str] | None = None
+    redact: Sequence[str] = ()
 
     def check(self, known: Iterable[str], keys: Sequence[str] = ()) -> None:
         """Check that the events have such attributes.

@@ -61,7 +61,7 @@ class Player:
         check_range("quiz", quiz, 0, MOST_QUESTIONS)
         if isinstance(traces, AdaptedTrace):
             traces = traces.traces
-        self._content = player_document(traces, steps, CarriedData.of(attributes, redact))
+        self._content = player_document(traces, steps, CarriedData(attributes, redact))
         if quiz:
             asked = range(start, self.steps)
             self._content["quiz"] = draw_questions(traces, asked, quiz, seed)
