@@ -295,7 +295,8 @@ class Join:
         """Return for each band the least and greatest values of partial matches, and its column."""
         arrays: list[Floats] = []
         for band in bands:
-            least, most = np.full(size, -np.inf), np.full(size, np.inf)
+            least: Floats | None = None
+            most: Floats | None = None
             for side in band.sides:
                 low: Floats | None
                 high: Floats | None
@@ -307,9 +308,15 @@ class Join:
                     other = value(side.band.other, partial(self._column, partials))
                     low, high = band_limits(side.band.operator, as_floats(other))
                 # A NaN on either side stays: such a band is empty.
-                least = least if low is None else np.maximum(least, low)
-                most = most if high is None else np.minimum(most, high)
-            arrays += (least, most, band.column)
+                if low is not None:
+                    least = low if least is None else np.maximum(least, low)
+                if high is not None:
+                    most = high if most is None else np.minimum(most, high)
+            arrays += (
+                np.full(size, -np.inf) if least is None else least,
+                np.full(size, np.inf) if most is None else most,
+                band.column,
+            )
         return tuple(arrays)
 
     def _column(self, partials: Partials, variable: str, attribute: str) -> Column:
@@ -351,7 +358,7 @@ class Join:
 
 def _in(low: Ints, high: Ints) -> int:
     """Return how many candidates are in all ranges."""
-    return int(np.maximum(high.astype(np.int64) - low, 0).sum())
+    return int((np.maximum(low, high) - low).sum())
 
 
 def _stretches(

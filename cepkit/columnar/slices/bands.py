@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Band, Bound, Step
+from cepkit.columnar.kernels.loops import order_of, take
 from cepkit.columnar.slices.bound import BoundBand, Side
 from cepkit.columnar.slices.candidates import Candidates, SubtreeCandidates, reader
 from cepkit.pattern import conditions as c
@@ -28,7 +29,7 @@ from cepkit.pattern.rewrite import MIRRORED
 from cepkit.stream.columns import Column
 
 Floats = npt.NDArray[np.float64]
-Order = npt.NDArray[np.intp]
+Ints = npt.NDArray[np.int32]
 
 
 def bind_band(
@@ -154,7 +155,7 @@ class ValueOrder:
         exact: The key of the band that the range replaces; None if conditions remain to be checked.
     """
 
-    order: Order
+    order: Ints
     band: BoundBand
     exact: object | None
 
@@ -195,8 +196,8 @@ def value_order(
     if best is None:
         return None
     exact, band = best
-    order = np.argsort(band.column, kind="stable")
-    return ValueOrder(order, BoundBand(band.column[order], band.sides), exact)
+    order = order_of(band.column)
+    return ValueOrder(order, BoundBand(take(band.column, order), band.sides), exact)
 
 
 def value_ranges(

@@ -87,7 +87,7 @@ class Ordered:
         self.numbers = {clock: n.take(order) for clock, n in self.numbers.items()}
         self.keys = {number: codes.take(order) for number, codes in self.keys.items()}
 
-    def sort_by_value(self, order: npt.NDArray[np.intp]) -> None:
+    def sort_by_value(self, order: Ints) -> None:
         """Sort by a value."""
         self.keep(order)
         self.key_class = BY_VALUE

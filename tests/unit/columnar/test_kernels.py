@@ -57,6 +57,21 @@ def test_counting_sort(drawn: list[int]) -> None:
         assert starts.tolist() == [sum(k < key for k, _ in kept) for key in range(6)]
 
 
+@given(st.lists(st.one_of(st.floats(), st.sampled_from([0.0, -0.0, 0.5, -np.nan])), max_size=30))
+def test_values_are_ordered_as_by_a_stable_sort(drawn: list[float]) -> None:
+    values = np.array(drawn, dtype=np.float64)
+    assert loops.order_of(values).tolist() == np.argsort(values, kind="stable").tolist()
+
+
+@given(st.lists(st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1)), max_size=30))
+def test_numbers_are_sorted_by_their_digits(drawn: list[int]) -> None:
+    keys = np.array(drawn, dtype=np.int64)
+    for sort in both(loops._sort):
+        order, other = np.empty((2, len(keys)), dtype=np.int32)
+        passes = sort(keys, order, other)
+        assert [order, other][passes % 2].tolist() == np.argsort(keys, kind="stable").tolist()
+
+
 @given(data=st.data(), delta=st.integers(-3, 4))
 def test_bounds(data: st.DataObject, delta: int) -> None:
     x, y = times(data.draw, data.draw(SMALL)), times(data.draw, data.draw(SMALL))
