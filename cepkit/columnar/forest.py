@@ -17,15 +17,14 @@ from functools import partial
 import numpy as np
 
 from cepkit.columnar.compile.forest import Leaf, Node, Prefix, SharedTree, in_order, taking
-from cepkit.columnar.compile.program import work_of
+from cepkit.columnar.compile.program import Program, work_of
 from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.columnar.join.step import Ints, Partials
 from cepkit.columnar.kernels.loops import take
 from cepkit.columnar.kleene.limits import SetChoice
 from cepkit.columnar.run import GROUP_ROWS, FoundTree, Run
-from cepkit.columnar.slices.binding import BoundProgram, bind
+from cepkit.columnar.slices.binding import Binder, BoundProgram
 from cepkit.columnar.slices.blocks import Block
-from cepkit.columnar.slices.bound import BoundStep, Subtree
 from cepkit.columnar.slices.candidates import Candidates, Owned, Scan
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.conditions import Expression
@@ -146,16 +145,17 @@ class _ForestRun:
         self._counters = counters
         self._choice = choice
         self._scan = Scan()
-        # Programs with weaker first steps are bound once the node they continue is known.
-        self._bound = {
-            number: bind(program, columns, owned, self._scan)
+        # Programs with weaker first steps get candidates once the node they continue is known.
+        self._binders = {
+            number: self._binder(program)
             for number, program in enumerate(query.programs)
             if self._weak[number] is None
         }
         self._able = [
-            number not in self._bound or _can_match(self._bound[number])
+            number not in self._binders or self._binders[number].can_match
             for number in range(len(query.programs))
         ]
+        self._bound: dict[int, BoundProgram] = {}
         self._trees: dict[int, FoundTree] = {}
         # Of programs with all steps in common with others: the survivors of the last step before
         # the node, and since then.
@@ -181,11 +181,14 @@ class _ForestRun:
             for block in self._run(number, self._whole(number)).blocks():
                 yield number, block
 
-    def _whole(self, number: int) -> BoundProgram:
-        """Return a program with all of its steps bound."""
+    def _binder(self, program: Program) -> Binder:
+        return Binder(program, self._columns, self._owned, self._scan)
+
+    def _whole(self, number: int, found: int = 0) -> BoundProgram:
+        """Return a program with its steps bound, but for the first ones if their rows are found."""
         if number not in self._bound:
-            program = self._programs[number]
-            self._bound[number] = bind(program, self._columns, self._owned, self._scan)
+            binder = self._binders.pop(number, None) or self._binder(self._programs[number])
+            self._bound[number] = binder.bound(found)
         return self._bound[number]
 
     def _run(self, number: int, bound: BoundProgram) -> Run:
@@ -224,10 +227,10 @@ class _ForestRun:
             for number in able:
                 program, checked = taking(self._programs[number], self._weak[number], parent.length)
                 if program is self._programs[number]:
-                    own = self._whole(number)
+                    own = self._whole(number, parent.length)
                 else:
-                    own = bind(program, self._columns, self._owned, self._scan)
-                if _can_match(own):
+                    own = self._binder(program).bound(parent.length)
+                if own.binder.can_match:
                     handover = _handover(bound, own, checked=checked)
                     whole = not program.sets and len(program.steps) == parent.length
                     ends = whole and not self._together
@@ -242,12 +245,12 @@ class _ForestRun:
         users = [(number, step) for number, step in tree.users if self._able[number]]
         if len(users) < 2:
             return
-        bound = bind(tree.program, self._columns, self._unowned(), self._scan)
+        bound = Binder(tree.program, self._columns, self._unowned(), self._scan).bound()
         counters, steps_of_tree = self._counters_of(tree.lead), tree.program.steps
         held = _SharedSubtree(Run(bound, [counters[id(step)] for step in tree.program.work]))
         for number, step in users:
             own = in_order(step.steps)
-            handover = _handover(bound, self._bound[number], (in_order(steps_of_tree), own))
+            handover = _handover(bound, self._whole(number), (in_order(steps_of_tree), own))
             self._trees[id(step)] = partial(held.members, handover)
             if number != tree.lead:
                 counted = self._counters_of(number)
@@ -267,23 +270,12 @@ class _ForestRun:
         owned = self._owned
         if not (node.program.owners and owned.clock == "time"):
             owned = self._unowned()
-        bound = bind(node.program, self._columns, owned, self._scan)
+        bound = Binder(node.program, self._columns, owned, self._scan).bound(begin)
         for number in node.members:
             if number != node.lead:
                 for counted in self._counters[number][begin : node.length]:
                     counted.shared_with = node.lead + 1
         return bound, Run(bound, self._counters[node.lead][: node.length])
-
-
-def _can_match(bound: BoundProgram) -> bool:
-    """Whether there may be matches: every step has candidates."""
-    return bound.possible and all(_has_candidates(step) for step in bound.steps)
-
-
-def _has_candidates(step: BoundStep | Subtree) -> bool:
-    if isinstance(step, BoundStep):
-        return len(step.candidates) > 0
-    return all(map(_has_candidates, step.steps))
 
 
 class _SharedSubtree:

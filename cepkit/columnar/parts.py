@@ -20,7 +20,7 @@ from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.columnar.kernels.loops import counting_sort
 from cepkit.columnar.kleene.limits import SetChoice
 from cepkit.columnar.run import Run
-from cepkit.columnar.slices.binding import bind
+from cepkit.columnar.slices.binding import Binder
 from cepkit.columnar.slices.blocks import Block, SetBlock
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
 from cepkit.columnar.slices.counters import Counters, add_counters, counters_for
@@ -153,7 +153,9 @@ def matches_of(
 
         return matches_in_common(query, columns, owned, counters, choice)
     (program,), (own,) = query.programs, counters
-    return zip(repeat(0), Run(bind(program, columns, owned), own, choice).blocks(), strict=False)
+    return zip(
+        repeat(0), Run(Binder(program, columns, owned).bound(), own, choice).blocks(), strict=False
+    )
 
 
 def jobs_of(

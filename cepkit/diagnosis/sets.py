@@ -21,7 +21,7 @@ from cepkit.columnar.compile.program import Program
 from cepkit.columnar.kleene.limits import TooManySets, Tries
 from cepkit.columnar.kleene.sets import Offers
 from cepkit.columnar.run import Run
-from cepkit.columnar.slices.binding import BoundProgram, bind
+from cepkit.columnar.slices.binding import Binder, BoundProgram
 from cepkit.columnar.slices.counters import counters_for
 from cepkit.diagnosis.event_table import EventTable
 from cepkit.diagnosis.findings import Binding
@@ -175,7 +175,7 @@ class SetSearch:
         if self._bound:
             numbers = Column("integer", np.arange(len(columns)))
             columns = replace(columns, attributes={**columns.attributes, _EVENT: numbers})
-        bound = bind(program, columns)
+        bound = Binder(program, columns).bound()
         return bound, Run(bound, counters_for([program])[0])
 
     def _program(self, demanded: Collection[req.Requirement]) -> Program:

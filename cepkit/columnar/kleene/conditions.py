@@ -135,7 +135,7 @@ class SetConditions:
         if clock is not None:
             yield _Check(every, self._gapless)
         counted = tuple(window for window in program.windows if window[1] != "time")
-        if counted and not self._bound.in_order:
+        if counted and not self._bound.binder.in_order:
             yield _Check(every, partial(self._within, counted))
         for absence in self._bound.late:
             yield _Check(self._needed((absence,), every), partial(self._is_absent, absence))
@@ -320,7 +320,7 @@ class SetConditions:
             pairs = chosen.take(parents)
             pairs = replace(pairs, rows={**pairs.rows, variable: candidates.copy()})
             mask = np.ones(pairs.size, dtype=np.bool_)
-            if windows and not self._bound.in_order:
+            if windows and not self._bound.binder.in_order:
                 mask &= self._within(windows, pairs)
             events = self._bound.candidates[variable].rows[candidates]
             for other in one.absence.apart:

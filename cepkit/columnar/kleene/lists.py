@@ -188,7 +188,7 @@ class Listing:
         # Under contiguity a set has all candidates between its ends, unless two sets could share
         # them, or events did not arrive in the order of time.
         program = bound.program
-        contiguous = program.side_by_side is not None and bound.in_order
+        contiguous = program.side_by_side is not None and bound.binder.in_order
         self._whole = contiguous and not program.overlapping
 
     def listed(
@@ -315,7 +315,7 @@ class Listing:
         least = np.maximum(repeated.minimum - bounds, np.where(bounds, 0, 1)).astype(np.int32)
         lengths = ends - begins
         most = lengths if repeated.maximum is None else (repeated.maximum - bounds).astype(np.int32)
-        if self._whole or repeated.run == "first" or (repeated.run and self._bound.in_order):
+        if self._whole or repeated.run == "first" or (repeated.run and self._bound.binder.in_order):
             least = np.where(lengths < least, np.int32(MOST_MEMBERS), lengths)
         return Lists(begins, ends, members, least, np.minimum(most, lengths), firsts, lasts)
 

@@ -22,7 +22,7 @@ from cepkit.columnar.kleene.limits import MOST_TRIED, TooManySets, Tries
 from cepkit.columnar.kleene.sets import Offers
 from cepkit.columnar.run import Run
 from cepkit.columnar.skip_till_next.sets import PendingOffers
-from cepkit.columnar.slices.binding import bind
+from cepkit.columnar.slices.binding import Binder
 from cepkit.columnar.slices.blocks import SetBlock
 from cepkit.columnar.slices.candidates import Owned
 from cepkit.columnar.slices.counters import StepCounters
@@ -179,7 +179,7 @@ class Batches:
         free[until - begin :] = False
         owned = Owned(since=int(ts[first]), free=free)
         arrival = None if self._arrival is None else self._arrival[begin:ahead]
-        bound = bind(program, part, owned, in_time=True)
+        bound = Binder(program, part, owned, in_time=True).bound()
         for offers in Run(bound, self._counters[number]).offers(tries, arrival):
             yield begin, offers
 

@@ -38,7 +38,7 @@ from cepkit.columnar.skip_till_next.batches import TRIAL, Batches, taken_blocks
 from cepkit.columnar.skip_till_next.records import Counts, Events, LastEvents, MatchArrays, Tables
 from cepkit.columnar.skip_till_next.search import Decide, scan
 from cepkit.columnar.skip_till_next.tables import tables_of
-from cepkit.columnar.slices.binding import BoundProgram, bind
+from cepkit.columnar.slices.binding import Binder, BoundProgram
 from cepkit.columnar.slices.blocks import SetBlock
 from cepkit.columnar.slices.candidates import Owned
 from cepkit.columnar.slices.counters import StepCounters
@@ -279,7 +279,7 @@ class _Searcher:
         owned = Owned(
             since=None if first == 0 else int(ts[first]), until=None if end == n else int(ts[end])
         )
-        return [bind(program, part, owned, in_time=True) for _, program in self._searches]
+        return [Binder(program, part, owned, in_time=True).bound() for _, program in self._searches]
 
     def taken(
         self,

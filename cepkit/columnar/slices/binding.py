@@ -64,7 +64,6 @@ class BoundProgram:
         owned: The matches that are wanted.
         owners: The variables whose latest event, by the clock of `owned`, decides who owns a match;
             empty if the slice has only candidates that it owns.
-        in_order: Whether the events arrived in the order of time.
         binder: Binds subtrees once their partial matches are known.
     """
 
@@ -78,19 +77,21 @@ class BoundProgram:
     possible: bool
     owned: Owned
     owners: tuple[str, ...]
-    in_order: bool
     binder: Binder
 
 
-def bind(
-    program: Program,
-    columns: EventColumns,
-    owned: Owned = EVERYTHING,
-    scan: Scan | None = None,
-    *,
-    in_time: bool = False,
-) -> BoundProgram:
-    """Return `program` bound to `columns`.
+def _bound(steps: Sequence[AnyStep], number: int) -> tuple[str, ...]:
+    """Return the variables bound after step `number`."""
+    return tuple(variable for step in steps[: number + 1] for variable in step.variables)
+
+
+class Binder:
+    """Binds the steps of one program in plan order; each step sorts its own candidates.
+
+    Attributes:
+        can_match: Whether conditions without variables, the window and the numbers of candidates
+            leave any matches possible.
+        in_order: Whether the events arrived in the order of time.
 
     Args:
         scan: The look-ups of other programs in `columns`; new ones are added.
@@ -101,69 +102,30 @@ def bind(
         UnsupportedError: It has a run in a window of events, and events did not arrive in time
             order.
     """
-    columns = numbered(program, columns)
-    owners = owners_of(program, columns, owned.clock)
-    cut = owners[0] if len(owners) == 1 else None
-    scan = Scan() if scan is None else scan
-    candidates, key_counts = gather(program, columns, owned, cut, scan)
-    possible = all(length >= 0 for length, _ in program.windows) and all(
-        truth(condition, candidates[program.bound[0]].read, 1)[0] for condition in program.constants
-    )
-    in_time |= bool(program.sets)  # lists of members are stretches of time
-    binder = Binder(program, columns, candidates, key_counts, scan, in_time=in_time)
-    if not binder.in_order:
-        refuse_counted_runs(program)
-    steps = binder.bind_all(program.steps, program.absences)
-    sets = tuple(
-        binder.bind(one.step, [v for v in program.bound if v not in one.shared])
-        for one in program.sets
-    )
-    absences = binder.absences(program.absences, program.steps)
-    late, *otherwise = (
-        tuple(binder.bind_late(a, program.steps) for a in group)
-        for group in (
-            [a for a in program.absences if a.after == len(program.steps)],
-            *program.otherwise,
-        )
-    )
-    return BoundProgram(
-        program=program,
-        steps=steps,
-        sets=sets,
-        absences=absences,
-        late=late,
-        otherwise=tuple(otherwise),
-        candidates=candidates,
-        possible=possible,
-        owned=owned,
-        owners=owners if cut is None else (),
-        in_order=binder.in_order,
-        binder=binder,
-    )
-
-
-def _bound(steps: Sequence[AnyStep], number: int) -> tuple[str, ...]:
-    """Return the variables bound after step `number`."""
-    return tuple(variable for step in steps[: number + 1] for variable in step.variables)
-
-
-class Binder:
-    """Binds the steps of one program in plan order; each step sorts its own candidates."""
 
     def __init__(
         self,
         program: Program,
         columns: EventColumns,
-        candidates: Mapping[str, Candidates],
-        key_counts: tuple[int, ...],
-        scan: Scan,
+        owned: Owned = EVERYTHING,
+        scan: Scan | None = None,
         *,
-        in_time: bool,
+        in_time: bool = False,
     ) -> None:
-        self._scan = scan
-        self._in_time = in_time
-        self._candidates = candidates
-        self._key_counts = key_counts
+        columns = numbered(program, columns)
+        owners = owners_of(program, columns, owned.clock)
+        cut = owners[0] if len(owners) == 1 else None
+        self._program, self._owned, self._owners = program, owned, owners if cut is None else ()
+        self._scan = Scan() if scan is None else scan
+        self._candidates, self._key_counts = gather(program, columns, owned, cut, self._scan)
+        self._possible = all(length >= 0 for length, _ in program.windows) and all(
+            truth(condition, self._candidates[program.bound[0]].read, 1)[0]
+            for condition in program.constants
+        )
+        self.can_match = self._possible and all(
+            len(self._candidates[step.variable]) for step in program.single
+        )
+        self._in_time = in_time or bool(program.sets)  # lists of members are stretches of time
         self._since = int(columns.ts[0]) if len(columns) else 0
         self._columns = columns
         self._times: dict[str, bool] = {}
@@ -175,11 +137,47 @@ class Binder:
         )
         self._partition = next(partitions, None)
         self.in_order = came_in_order(program, columns)
+        if not self.in_order:
+            refuse_counted_runs(program)
+
+    def bound(self, found: int = 0) -> BoundProgram:
+        """Return the program bound; call it once.
+
+        Args:
+            found: How many first steps need no arrays, because their rows are found elsewhere.
+        """
+        program = self._program
+        steps = self.bind_all(program.steps, program.absences, found)
+        sets = tuple(
+            self.bind(one.step, [v for v in program.bound if v not in one.shared])
+            for one in program.sets
+        )
+        absences = self.absences(program.absences, program.steps, found)
+        late, *otherwise = (
+            tuple(self.bind_late(a, program.steps) for a in group)
+            for group in (
+                [a for a in program.absences if a.after == len(program.steps)],
+                *program.otherwise,
+            )
+        )
+        return BoundProgram(
+            program=program,
+            steps=steps,
+            sets=sets,
+            absences=absences,
+            late=late,
+            otherwise=tuple(otherwise),
+            candidates=self._candidates,
+            possible=self._possible,
+            owned=self._owned,
+            owners=self._owners,
+            binder=self,
+        )
 
     def bind_all(
-        self, steps: Sequence[AnyStep], absences: Sequence[Absence]
+        self, steps: Sequence[AnyStep], absences: Sequence[Absence], found: int = 0
     ) -> tuple[BoundStep | Subtree, ...]:
-        """Bind steps; steps that join subtrees as far as possible."""
+        """Bind steps, the first ones to no arrays; steps that join subtrees as far as possible."""
         bound: list[BoundStep | Subtree] = []
         for number, step in enumerate(steps):
             outside = _bound(steps, number - 1)
@@ -187,6 +185,8 @@ class Binder:
                 inner = self.bind_all(step.steps, step.absences)
                 looked_for = self.absences(step.absences, step.steps)
                 bound.append(Subtree(step, inner, looked_for, outside))
+            elif number < found:
+                bound.append(BoundStep(step, self._candidates[step.variable]))
             else:
                 ends = tuple(
                     self.bind(replace(absence.step, upper=()), outside)
@@ -198,14 +198,14 @@ class Binder:
         return tuple(bound)
 
     def absences(
-        self, absences: Sequence[Absence], steps: Sequence[AnyStep]
+        self, absences: Sequence[Absence], steps: Sequence[AnyStep], found: int = 0
     ) -> tuple[tuple[BoundStep, ...], ...]:
-        """Return the absences to check after each step."""
+        """Return the absences to check after each step, for the first ones none."""
         return tuple(
             tuple(
                 self.bind_absence(absence, _bound(steps, number), by_value=not self._in_time)
                 for absence in absences
-                if absence.after == number and not absence.ends
+                if absence.after == number >= found and not absence.ends
             )
             for number in range(len(steps))
         )

@@ -66,7 +66,7 @@ class BoundBand:
 
 @dataclass(frozen=True, slots=True)
 class BoundStep:
-    """A step with the arrays of its inner loop.
+    """A step with the arrays of its inner loop; without them if rows of it are found elsewhere.
 
     Attributes:
         step: The step of the program.
@@ -83,10 +83,10 @@ class BoundStep:
 
     step: AnyStep
     candidates: Candidates | SubtreeCandidates
-    lower: tuple[Table | KeySearch, ...]
-    upper: tuple[Table | KeySearch, ...]
-    bands: tuple[BoundBand, ...]
-    residuals: tuple[Expression, ...]
+    lower: tuple[Table | KeySearch, ...] = ()
+    upper: tuple[Table | KeySearch, ...] = ()
+    bands: tuple[BoundBand, ...] = ()
+    residuals: tuple[Expression, ...] = ()
     ends: tuple[BoundStep, ...] = ()
     by_value: BoundBand | None = None
     then: BoundStep | None = None

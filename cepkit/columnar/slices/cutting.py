@@ -48,6 +48,8 @@ def with_numbers(
         columns: The whole stream, or some of its events that have them.
         partition_by: The attributes inside whose partitions places are counted.
     """
+    if not {"arrival", "place"}.intersection(clocks):
+        return columns
     arrivals, places = columns.arrivals, columns.places
     if arrivals is None and ("arrival" in clocks or ("place" in clocks and places is None)):
         arrivals = columns.arrival()
