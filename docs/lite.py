@@ -15,8 +15,10 @@ import sys
 import tarfile
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import nbformat
+if TYPE_CHECKING:
+    import nbformat
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build" / "lite"
@@ -62,6 +64,8 @@ _KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
 
 def lesson(path: Path) -> nbformat.NotebookNode:
     """Return a notebook for a browser: without Spark and intended errors, on less data."""
+    import nbformat
+
     notebook = nbformat.read(path, as_version=4)
     cells = [cell for cell in notebook.cells if cell.cell_type != "code" or _runs(cell)]
     for cell in cells:
@@ -76,7 +80,8 @@ def lesson(path: Path) -> nbformat.NotebookNode:
 
 def gallery() -> nbformat.NotebookNode:
     """Return the gallery as one notebook: each pattern with its data and the figure of matches."""
-    new = nbformat.v4
+    from nbformat import v4 as new
+
     cells = _start()
     for path in sorted((ROOT / "docs" / "gallery").glob("*.md")):
         text = re.sub(r"(?m)^#", "##", path.read_text(encoding="utf-8"))
@@ -97,8 +102,10 @@ def evaluator(folder: Path) -> str:
 
 def _start() -> list[nbformat.NotebookNode]:
     """Return the cells that each notebook begins with, always under the same names."""
-    install = nbformat.v4.new_code_cell(_INSTALL, id="lite-install")
-    return [install, nbformat.v4.new_markdown_cell(_NOTE, id="lite-note")]
+    from nbformat import v4 as new
+
+    install = new.new_code_cell(_INSTALL, id="lite-install")
+    return [install, new.new_markdown_cell(_NOTE, id="lite-note")]
 
 
 def _runs(cell: nbformat.NotebookNode) -> bool:
@@ -171,6 +178,8 @@ def _python(*arguments: str) -> None:
 
 def main() -> None:
     """Build the site."""
+    import nbformat
+
     if len(sys.argv) != 2 or not Path(sys.argv[1]).exists():
         sys.exit("docs/lite.py takes the folder or the archive of a distribution of Pyodide")
     for folder in (SOURCES, SITE):

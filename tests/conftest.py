@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -111,6 +111,22 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return is_of_all or bool(_OF_EXTRAS.search(collection_path.read_text("utf-8"))) or None
 
 
+class _FromTheEnd(pytest.Dir):
+    """A folder whose files are imported from the last to the first."""
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        return reversed([*super().collect()])
+
+
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Dir | None:
+    """Let every other process import the files of tests from the last to the first.
+
+    Each prepares half of the asserts, and finds those of the other half prepared on disk.
+    """
+    number = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+    return _FromTheEnd.from_parent(parent, path=path) if int(number) % 2 else None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
     """Look for no garbage among thousands of collected tests, now or later."""
@@ -121,10 +137,11 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests that use Spark or a browser, and slow ones.
+    """Order the tests, mark those that use Spark or a browser, and slow ones.
 
     Spark, notebooks and recorded data are slow unless a test says that it is `quick`.
     """
+    items.sort(key=lambda item: item.path)  # the same in all processes
     browser = "browser" in config.option.markexpr
     for item in items:
         fixtures = getattr(item, "fixturenames", ())

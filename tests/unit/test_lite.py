@@ -9,7 +9,6 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import nbformat
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -30,6 +29,8 @@ def distribution(folder: Path, version: str = LITE["PYODIDE"]) -> Path:
 
 @pytest.mark.parametrize("name", LITE["LESSONS"])
 def test_lesson_begins_with_the_install_and_has_no_cell_that_cannot_run(name: str) -> None:
+    import nbformat
+
     path = ROOT / "notebooks" / f"{name}.ipynb"
     lesson = LITE["lesson"](path)
     nbformat.validate(lesson)
@@ -47,7 +48,9 @@ def test_lesson_begins_with_the_install_and_has_no_cell_that_cannot_run(name: st
 
 
 def test_cells_of_spark_and_intended_errors_are_left_out_and_samples_are_smaller(tmp_path) -> None:
-    new = nbformat.v4
+    from nbformat import v4 as new
+    from nbformat import write
+
     cells = [
         new.new_markdown_cell("Now on Spark."),
         new.new_code_cell("spark = ck.get_session()"),
@@ -56,7 +59,7 @@ def test_cells_of_spark_and_intended_errors_are_left_out_and_samples_are_smaller
         new.new_code_cell("ck.compare_plans(p, s, run=True, stream=stream, events=50_000)"),
     ]
     path = tmp_path / "some.ipynb"
-    nbformat.write(new.new_notebook(cells=cells), path)
+    write(new.new_notebook(cells=cells), path)
     assert [cell.source for cell in LITE["lesson"](path).cells[2:]] == [
         "Now on Spark.",
         "a = ck.sample_stocks(20_000, seed=7); b = ck.sample_clicks(3_000)",
@@ -65,6 +68,8 @@ def test_cells_of_spark_and_intended_errors_are_left_out_and_samples_are_smaller
 
 
 def test_gallery_is_one_notebook_whose_patterns_are_drawn() -> None:
+    import nbformat
+
     gallery = LITE["gallery"]()
     nbformat.validate(gallery)
     assert gallery.metadata.language_info.name == "python", "else JupyterLab asks for a kernel"
