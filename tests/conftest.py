@@ -129,9 +129,10 @@ def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Dir
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Look for no garbage among thousands of collected tests, now or later."""
+    """Look for no garbage among thousands of collected tests, and seldom where loops compile."""
     gc.disable()
     yield
+    gc.set_threshold(100_000, 50, 1_000)
     gc.enable()
     gc.freeze()
 
