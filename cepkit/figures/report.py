@@ -20,11 +20,10 @@ from cepkit.figures.charts.explained import StepNumber, step_numbers
 from cepkit.figures.charts.matches import tidy_frame
 from cepkit.figures.charts.plan_comparison import bars
 from cepkit.figures.charts.stream_profile import shares
-from cepkit.figures.diagrams import plan_canvas, timeline_canvas
+from cepkit.figures.diagrams import plan_canvas
 from cepkit.figures.diagrams.pictures import notes_in_words, pictures, steps_in_words
-from cepkit.figures.diagrams.timeline import timeline
+from cepkit.figures.diagrams.timeline import draw_timeline, timeline
 from cepkit.figures.kit.responsive import as_layouts, layouts_of
-from cepkit.figures.kit.svg import to_svg
 from cepkit.files import HTML, write_text
 from cepkit.lazy import pd
 from cepkit.pattern.conditions import attributes_of
@@ -37,6 +36,8 @@ from cepkit.statistics.model import Statistics
 from cepkit.tables import number
 
 _DRAWN = 20
+_WIDTH = 860
+"""Of the timeline, in pixels."""
 _LISTED = 20
 _COLUMNS = 24
 _AS_TREES = (
@@ -181,8 +182,11 @@ def _matches(frame: pd.DataFrame, query: Query) -> tuple[str, str]:
         # Without it the rest of the report is still useful.
         picture_html = page.paragraph(f"No timeline: {error.found}.")
     else:
-        picture = timeline_canvas.layout(timeline(tidy, variables))
-        picture_html = page.drawing(to_svg(picture), "timeline of the first matches")
+        picture = draw_timeline(timeline(tidy, variables))
+        # The page has the title; the room for it goes to the ticks, which have two lines.
+        higher, below = picture.layout.height - 18, picture.layout.margin.b + 16
+        picture.update_layout(title_text="", height=higher, margin={"t": 30, "b": below})
+        picture_html = page.drawing(picture.to_inline_svg(_WIDTH), "timeline of the first matches")
     return page.section(heading, picture_html), page.section("First matches", _table(frame, query))
 
 

@@ -73,7 +73,7 @@ def draw_matches(
         tidy = tidy_frame(frame, variables, time=time, type_name=type)
     more = bool((tidy["match"] > limit).any())
     shown_rows = tidy[tidy["match"] <= limit]
-    return draw_timeline(timeline(shown_rows, variables, since_start), more)
+    return draw_timeline(timeline(shown_rows, variables, since_start), more=more)
 
 
 def first(matches: Any, n: int) -> pd.DataFrame:

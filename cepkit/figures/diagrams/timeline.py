@@ -18,9 +18,9 @@ from cepkit.stream.durations import duration_text
 from cepkit.tables import number
 
 _MARK = 20
-ROW = 30
-LANE = 20
-ERROR_BELOW = 12
+_ROW = 30
+_LANE = 20
+_ERROR_BELOW = 12
 """How far below a mark the error of its clock stands."""
 _APART = 0.03
 """The share of the axis that a mark takes; closer marks go to another lane."""
@@ -141,8 +141,8 @@ def letters(variables: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def draw_timeline(content: Timeline, more: bool) -> go.Figure:
-    """Return the matches as a figure; it is returned, not shown."""
+def draw_timeline(content: Timeline, *, more: bool = False) -> go.Figure:
+    """Return the matches as a figure; `more` says that there are others."""
     count = len(content.starts)
     if not count:
         return message("timeline of the matches", "no matches")
@@ -159,7 +159,7 @@ def draw_timeline(content: Timeline, more: bool) -> go.Figure:
         below = 22 * math.ceil(len(names) / 2)
         chart.update_layout(legend={"y": 0, "yref": "container", "x": 0, "xanchor": "left"})
     chart.update_layout(height=round(height) + 120 + below, margin={"t": 64, "b": 56 + below})
-    y = [tops[mark.match] + mark.lane * LANE for mark in content.marks]
+    y = [tops[mark.match] + mark.lane * _LANE for mark in content.marks]
     x = [_x(content, mark.at) for mark in content.marks]
     _join(chart, content, x, y)
     _add_errors(chart, content, y)
@@ -185,7 +185,7 @@ def draw_timeline(content: Timeline, more: bool) -> go.Figure:
     chart.update_yaxes(
         tickvals=tops,
         ticktext=[shown(name) for name in names_of(content)],
-        range=[height, -ROW / 2],
+        range=[height, -_ROW / 2],
         showgrid=False,
     )
     return chart
@@ -207,11 +207,11 @@ def names_of(content: Timeline) -> list[str]:
 
 def tops_of(content: Timeline) -> tuple[list[float], float]:
     """Return the y of each match's first lane, and the y of the end of the last row."""
-    tops, y = [], ROW / 2
+    tops, y = [], _ROW / 2
     for match in range(len(content.starts)):
         tops.append(y)
-        y += ROW + (content.lanes(match) - 1) * LANE
-    return tops, y - ROW / 2
+        y += _ROW + (content.lanes(match) - 1) * _LANE
+    return tops, y - _ROW / 2
 
 
 def _join(chart: go.Figure, content: Timeline, x: list[Any], y: list[float]) -> None:
@@ -239,7 +239,7 @@ def _add_errors(chart: go.Figure, content: Timeline, y: list[float]) -> None:
         if mark.error:
             low, high = (_x(content, mark.at + sign * mark.error) for sign in (-1, 1))
             ends += [low, low, low, high, high, high, None]
-            below = top + ERROR_BELOW + 4 * (mark.variable % 2)  # neighbours may overlap
+            below = top + _ERROR_BELOW + 4 * (mark.variable % 2)  # neighbours may overlap
             heights += [below - 2, below + 2, below, below, below - 2, below + 2, None]
     if ends:
         line = {"color": TEXT, "width": 1.5}
@@ -275,10 +275,3 @@ def _hover(event: pd.Series[Any]) -> tuple[str, ...]:
     if len(attributes) > _HOVER_ATTRIBUTES:
         lines.append(f"and {len(attributes) - _HOVER_ATTRIBUTES} more attributes")
     return tuple(lines)
-
-
-def room(content: Timeline) -> float:
-    """Return the length of the axis, never zero."""
-    ends = [mark.at for mark in content.marks]
-    span = max(ends) - min(ends) if ends else 0.0
-    return span if span > 0 and math.isfinite(span) else 1.0

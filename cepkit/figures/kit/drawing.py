@@ -21,7 +21,7 @@ import plotly.graph_objects as go
 
 from cepkit.errors import ArgumentError, MissingPackageError
 from cepkit.figures.kit.canvas import Canvas
-from cepkit.figures.kit.image.chart import chart_svg, summary
+from cepkit.figures.kit.image.chart import NAMESPACE, chart_svg, summary
 from cepkit.figures.kit.image.markup import plain_text
 from cepkit.figures.kit.responsive import as_image, as_layouts
 from cepkit.files import PNG, SVG, check_target, whole_file
@@ -129,6 +129,11 @@ class Drawing(go.Figure):  # type: ignore[misc]
         ink, paper = _THEMES[theme]
         sheet = f'<rect width="100%" height="100%" fill="{paper}"/>'
         return svg.replace(f'"{grey}"', f'"{ink}"').replace(">", f">{sheet}", 1)
+
+    def to_inline_svg(self, width: float) -> str:
+        """Return the figure as a part of a page: in its colours, with texts where hovering."""
+        svg = chart_svg(self, width, hover=True).replace(NAMESPACE, "", 1)
+        return svg.replace(f'"{self._grey}"', '"currentColor"')
 
     def save_image(
         self,

@@ -237,7 +237,7 @@ def report(path: Path) -> Path:
 
 def test_texts_stay_texts_in_a_report(tmp_path):
     page = Page(report(tmp_path / "report.html").read_text(encoding="utf-8"))
-    page.check(TAGS | PAGE_TAGS, ATTRIBUTES | PAGE_ATTRIBUTES)
+    page.check(TAGS | PICTURE_TAGS, ATTRIBUTES | PICTURE_ATTRIBUTES)
     assert not page.scripts
 
 

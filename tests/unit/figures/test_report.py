@@ -71,12 +71,21 @@ def test_report_has_all_parts_and_a_table_for_each_picture(tmp_path):
     for text in ("SEQ(A a, B b, C c)", "a → b → c", "a.price + c.price > 5", "greedy (", " ★"):
         assert text in page.text
     assert "as a tree" in page.text
-    # The plan is laid out for four widths, the time line for one.
-    assert page.tags.count("svg") == 5
+    # The plan is laid out for four widths; the time line is for one, and clips an inner picture.
+    assert page.tags.count("svg") == 6
     assert page.tags.count("table") == page.tags.count("caption") == 6
     assert page.tags.count("h1") == 1
     scopes = [value for name, value in page.attributes if name == "scope"]
     assert set(scopes) == {"col", "row"}
+
+
+def test_timeline_of_a_report_has_the_colours_of_the_page_and_texts_at_marks(tmp_path):
+    html = whole_report(tmp_path / "report.html").read_text(encoding="utf-8")
+    picture = html[html.index("timeline of the first matches") :]
+    picture = picture[: picture.index("</figure>")]
+    assert "<title>a: A 2024-03-04 10:00:00 price = 1.0</title>" in picture
+    assert 'fill="currentColor"' in picture
+    assert "#767676" not in picture
 
 
 def test_report_of_a_tree_lists_steps_from_variables_to_matches(tmp_path):
@@ -85,7 +94,7 @@ def test_report_of_a_tree_lists_steps_from_variables_to_matches(tmp_path):
         tmp_path / "report.html", query=THREE, plan=matches.plan, matches_frame=matches.head()
     )
     page = Page(path.read_text(encoding="utf-8"))
-    assert page.tags.count("svg") == 2
+    assert page.tags.count("svg") == 3
     steps = (
         "A a",
         "c.price > 3",

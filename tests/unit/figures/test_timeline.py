@@ -6,9 +6,7 @@ import pytest
 from cepkit.columnar.results import shown
 from cepkit.errors import CepkitError, StreamError
 from cepkit.figures import draw
-from cepkit.figures.diagrams.timeline import letters, names_of, timeline
-from cepkit.figures.diagrams.timeline_canvas import layout
-from cepkit.figures.kit.canvas import Circle, Text
+from cepkit.figures.diagrams.timeline import draw_timeline, letters, names_of, timeline
 from cepkit.figures.kit.style import colour_of
 from tests.unit.figures.cases import NONE, ROWS, SCRIPT, THREE, find, measured_like_frame, sequence
 
@@ -86,15 +84,13 @@ def test_a_match_is_named_by_its_start_where_the_axis_does_not_tell_it():
     assert names_of(moments) == ["1 · 2024-03-04 10:00:00"]
 
 
-def test_the_legend_of_the_page_explains_the_marks_that_are_there():
+def test_legend_names_only_variables_that_have_marks():
     frame = pd.DataFrame({"a": [{"t": 4, "k": "A"}], "n": [None], "b": [{"t": 7, "k": "B"}]})
     variables = ["a", "n", "b"]
     found = timeline(shown.timeline(frame, variables, "t", "k"), variables)
-    items = layout(found).items
-    texts = [(item.x, item.y, item.lines) for item in items if isinstance(item, Text)]
-    assert [lines for *_, lines in sorted(texts[-4:])] == [("a",), ("a",), ("b",), ("b",)]
-    fills = [item.fill for item in items if isinstance(item, Circle)]
-    assert fills == [colour_of(0), colour_of(2)] * 2
+    marks = [trace for trace in draw_timeline(found).data if trace.name]
+    assert [trace.name for trace in marks] == ["a", "b"]
+    assert [trace.marker.color for trace in marks] == [colour_of(0), colour_of(2)]
 
 
 def test_events_at_one_time_have_different_lanes():

@@ -19,6 +19,9 @@ from cepkit.figures.kit.image.markup import LINE_HEIGHT, Label, plain_text
 WIDTH = 900.0
 """The width of a picture whose figure has none of its own."""
 
+NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'
+"""What an SVG element needs outside of HTML."""
+
 _TICK = 6.0
 _STANDOFF = 8.0
 _EDGE = 5.0
@@ -53,12 +56,13 @@ class Panel:
     traces: tuple[Any, ...]
 
 
-def chart_svg(chart: Any, width: float | None = None) -> str:
+def chart_svg(chart: Any, width: float | None = None, *, hover: bool = False) -> str:
     """Return a figure as an SVG document.
 
     Args:
         chart: Plotly's figure, one of those that cepkit draws.
         width: In pixels; None for that of the figure, or what a page has room for.
+        hover: Whether marks have the texts that are said at the pointer.
     """
     layout = chart.layout
     wide = float(width or layout.width or WIDTH)
@@ -73,7 +77,7 @@ def chart_svg(chart: Any, width: float | None = None) -> str:
         parts += _grid(placed[panel.across], placed[panel.up])
     parts += _shapes(chart, placed, frame, below=True)
     for panel in panels:
-        parts += _drawn(chart, panel, placed)
+        parts += _drawn(chart, panel, placed, hover=hover)
     parts += _shapes(chart, placed, frame, below=False)
     for name, side in placed.items():
         parts += _ticks(name, side, placed, frame, layout)
@@ -81,7 +85,7 @@ def chart_svg(chart: Any, width: float | None = None) -> str:
     parts += legend.drawn(frame.left, frame.right, frame.top, high)
     parts.append(_title(layout))
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(summary(chart))}" '
+        f'<svg{NAMESPACE} role="img" aria-label="{escape(summary(chart))}" '
         f'viewBox="0 0 {wide:g} {high:g}" width="{wide:g}" height="{high:g}" '
         f'font-family="{escape(layout.font.family or "sans-serif")}">{"".join(parts)}</svg>'
     )
@@ -236,7 +240,7 @@ def _tick_label(text: str, settings: Any, layout: Any) -> Label:
     return Label(text, float(settings.tickfont.size or layout.font.size), layout.font.color)
 
 
-def _drawn(chart: Any, panel: Panel, placed: dict[str, Side]) -> Iterator[str]:
+def _drawn(chart: Any, panel: Panel, placed: dict[str, Side], *, hover: bool) -> Iterator[str]:
     across, up = placed[panel.across].axis, placed[panel.up].axis
     (x0, x1), (y0, y1) = sorted(across.pixels), sorted(up.pixels)
     free: list[str] = []
@@ -247,7 +251,7 @@ def _drawn(chart: Any, panel: Panel, placed: dict[str, Side]) -> Iterator[str]:
     for trace in panel.traces:
         if trace.type != "bar":
             target = free if trace.cliponaxis is False else clipped
-            target += marks.scatter(trace, across, up, chart.layout.font.color)
+            target += marks.scatter(trace, across, up, chart.layout.font.color, hover=hover)
     if clipped:
         # An inner picture clips at its sides; a mark on an edge stays whole.
         x, y, wide, high = x0 - _EDGE, y0 - _EDGE, x1 - x0 + 2 * _EDGE, y1 - y0 + 2 * _EDGE

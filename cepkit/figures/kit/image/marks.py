@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cepkit.figures.kit.image.axes import Axis, numbers
-from cepkit.figures.kit.image.markup import Label
+from cepkit.figures.kit.image.markup import Label, plain_text
 
 _DASHES = {
     "dot": "1.5 3.5",
@@ -79,8 +79,11 @@ def symbol(
     return f'<polygon points="{points}" {style}/>'
 
 
-def scatter(trace: Any, across: Axis, up: Axis, colour: str) -> Iterator[str]:
-    """Yield lines, marks and texts of a trace of points."""
+def scatter(
+    trace: Any, across: Axis, up: Axis, colour: str, *, hover: bool = False
+) -> Iterator[str]:
+    """Yield lines, marks and texts of a trace of points, with hover texts if they are wanted."""
+    told = trace.hovertext if hover else None
     xs, ys = numbers(_some(trace.x), across.kind), numbers(_some(trace.y), up.kind)
     places = [
         (across.place(x), up.place(y)) if math.isfinite(x) and math.isfinite(y) else None
@@ -101,7 +104,8 @@ def scatter(trace: Any, across: Axis, up: Axis, colour: str) -> Iterator[str]:
                 )
                 size = float(_one(marker.size, number) or 6)
                 if look[0] != "rgba(0,0,0,0)":
-                    yield symbol(_one(marker.symbol, number), *place, size, look)
+                    mark = symbol(_one(marker.symbol, number), *place, size, look)
+                    yield _titled(mark, _one(told, number))
     if "text" in mode:
         size = float(trace.textfont.size or 12)
         for number, place in enumerate(places):
@@ -109,7 +113,12 @@ def scatter(trace: Any, across: Axis, up: Axis, colour: str) -> Iterator[str]:
             if place is not None and text:
                 ink = _one(trace.textfont.color, number) or colour
                 label = Label(str(text), size, ink)
-                yield label.at(place[0], place[1] - label.height / 2, "center")
+                letter = label.at(place[0], place[1] - label.height / 2, "center")
+                yield _titled(letter, _one(told, number))
+
+
+def _titled(drawn: str, text: str | None) -> str:
+    return f"<g><title>{escape(plain_text(text))}</title>{drawn}</g>" if text else drawn
 
 
 def bars(traces: Sequence[Any], across: Axis, up: Axis, chart: Any) -> Iterator[str]:
