@@ -13,9 +13,10 @@ import pytest
 import cepkit as ck
 from cepkit.pattern.policies import Strategy
 from cepkit_widgets import StrategyComparison
+from cepkit_widgets.kit.parts import place_after
 from cepkit_widgets.strategy_comparison import state as state_module
 from cepkit_widgets.strategy_comparison.page import group_text
-from cepkit_widgets.strategy_comparison.state import Comparison, Extent, StrategyState, moved
+from cepkit_widgets.strategy_comparison.state import Comparison, Extent, StrategyState
 
 FRAME = pd.DataFrame(
     {
@@ -137,7 +138,9 @@ def test_the_arrow_keys_choose_strategies_and_matches():
     told(app, do="step-strategy", value="End")
     # The last one cannot be run.
     assert app.chosen is STRICT
-    assert moved("Home", [4, 5, 6], 6) == 4
+    assert place_after("Home", 2, 3) == 0
+    assert place_after("PageUp", 1, 3) == 0
+    assert place_after("x", 1, 3) == 1
 
 
 def test_a_match_of_another_strategy_is_listed_where_it_is():

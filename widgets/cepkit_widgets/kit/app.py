@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import cache
 from threading import RLock
 from typing import Any, Self
@@ -42,8 +43,12 @@ class App(anywidget.AnyWidget):
     owner: App | None = None
     """The app that this one is a panel of: it has no page of its own then."""
 
-    def __init__(self) -> None:
-        """Show the app; subclasses must first set everything that `body()` needs."""
+    def __init__(self, begin: Callable[[], None] | None = None) -> None:
+        """Show the app; subclasses must first set everything that `body()` needs.
+
+        Args:
+            begin: Fills the app; what it raises is shown.
+        """
         # JupyterLab delivers the user's actions in another thread.
         self.moving: RLock = RLock() if self.owner is None else self.owner.moving
         self.width: int = 760 if self.owner is None else self.owner.width
@@ -51,6 +56,11 @@ class App(anywidget.AnyWidget):
         self._answered = 0
         super().__init__()
         self.on_msg(self._asked)
+        try:
+            if begin is not None:
+                begin()
+        except Exception as reason:  # noqa: BLE001 - an app never raises into the notebook
+            self.error = reason
         self.refresh()
 
     @classmethod

@@ -275,6 +275,18 @@ def code_block(summary: str, code: str) -> str:
     )
 
 
+def place_after(key: str, at: int, count: int, page: int = 10) -> int:
+    """Return the place that a key of a table leads to: the next, a page away, or an end.
+
+    Args:
+        at: The current place of `count`; -1 for none.
+        page: How many places a page has.
+    """
+    by = {"ArrowUp": -1, "ArrowDown": 1, "PageUp": -page, "PageDown": page}
+    ends = {"Home": 0, "End": count - 1}
+    return max(0, min(count - 1, ends.get(key, at + by.get(key, 0))))
+
+
 def bar_of(share: float) -> str:
     """Return a bar for a share from 0 to 1."""
     return f'<span class="share" style="width:{2 + 68 * max(0.0, min(1.0, share)):.0f}px"></span>'

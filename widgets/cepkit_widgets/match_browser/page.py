@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
 import numpy as np
 
 from cepkit.diagnosis.words import duration_text, value_text
-from cepkit.figures.diagrams.timeline import letters
 from cepkit.pattern import conditions as c
 from cepkit.pattern.names import name_text
 from cepkit.printing import html_text
@@ -27,7 +25,7 @@ from cepkit_widgets.match_browser.state import (
 from cepkit_widgets.matches.known import Ints, Known
 from cepkit_widgets.matches.look import Looker
 from cepkit_widgets.matches.paged import MOST_AROUND, PagedMatches
-from cepkit_widgets.matches.timeline import timeline_svg
+from cepkit_widgets.matches.timeline import key_of, timeline_svg
 
 _PADDING = 20
 _MOST_COLUMNS = 12
@@ -240,7 +238,7 @@ def _match(state: BrowserState, known: Known, looker: Looker, width: int, doing:
         + fetch
         + '</div><div class="scroll" role="region" aria-label="time line of the match">'
         + timeline_svg(around, known.variables, max(300, width - _PADDING))
-        + f'</div><p class="soft">{_key(known.variables)}; ○ takes no part{out}. '
+        + f'</div><p class="soft">{key_of(known.variables)}; ○ takes no part{out}. '
         "Choose an event to see the matches that it is in.</p>"
         + table(
             "what the pattern requires, with the values of this match",
@@ -250,11 +248,3 @@ def _match(state: BrowserState, known: Known, looker: Looker, width: int, doing:
             numbers=(2,),
         )
     )  # fmt: skip
-
-
-def _key(variables: Sequence[str]) -> str:
-    named = [
-        html_text(letter if letter == variable else f"{letter}: {variable}")
-        for letter, variable in zip(letters(variables), variables, strict=True)
-    ]
-    return "● " + ", ".join(named)

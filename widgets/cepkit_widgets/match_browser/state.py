@@ -16,6 +16,7 @@ from cepkit.pattern.parsing.parser import parse_condition
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
 from cepkit.stream.columns import Column
+from cepkit_widgets.kit.parts import place_after
 from cepkit_widgets.matches.known import NONE, Ints, Known
 from cepkit_widgets.matches.paged import PagedMatches, Search
 
@@ -92,10 +93,7 @@ class BrowserState:
             return self
         places = np.flatnonzero(order == (NONE if self.current is None else self.current))
         at = int(places[0]) if len(places) else -1
-        ends = {"Home": 0, "End": len(order) - 1}
-        by = {"ArrowUp": -1, "ArrowDown": 1, "PageUp": -self.rows, "PageDown": self.rows}
-        to = ends[move] if move in ends else at + by.get(move, 0)
-        return self.at(int(order[max(0, min(to, len(order) - 1))]), order)
+        return self.at(int(order[place_after(move, at, len(order), self.rows)]), order)
 
     def toggled(self, number: int) -> BrowserState:
         """Return the state with a match marked, or no longer marked."""

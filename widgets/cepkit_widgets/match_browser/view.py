@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -72,19 +71,15 @@ class MatchBrowser(App):
         self._order: Ints = np.empty(0, dtype=np.int64)
         self._total = self._typed = self._doing = ""
         self._work: Work | None = None
-        error: Exception | None = None
-        try:
-            self._known = _known_of(matches)
-            self._all = matches
-            self._known.at_least(self.state.wanted)
-            self._looker = Looker(self._known)
+
+        def begin() -> None:
+            known = _known_of(matches)
+            known.at_least(self.state.wanted)
+            self._looker = Looker(known)
+            self._known, self._all = known, matches
             self._to(self.state)
-        except Exception as reason:  # noqa: BLE001 - an app never raises into the notebook
-            self._known, error = None, reason
-        super().__init__()
-        if error is not None:
-            self.error = error
-            self.refresh()
+
+        super().__init__(begin)
 
     def body(self) -> str:
         """Return the HTML of the app."""
@@ -221,7 +216,7 @@ class MatchBrowser(App):
                 self.stop()
             case "count":
                 self._total = "counting …"
-                threading.Thread(target=self._count, daemon=True).start()
+                Work(self._all.count, self._counted)
             case _ if name.startswith("mark:"):
                 number = int(name.removeprefix("mark:"))
                 self.state = state.toggled(number)
@@ -321,15 +316,10 @@ class MatchBrowser(App):
         event = None if row is None else known.event(row)
         self._to(replace(state, event=event, wanted=wanted))
 
-    def _count(self) -> None:
-        error: Exception | None = None
-        total = ""
-        try:
-            total = f"{count_text(self._all.count(), 'match', 'matches')} in all"
-        except Exception as reason:  # noqa: BLE001 - it becomes a text in the app
-            error = reason
+    def _counted(self, count: int | None, error: BaseException | None) -> None:
         with self.moving:
-            self._total, self.error = total, error
+            self._total = "" if count is None else f"{count_text(count, 'match', 'matches')} in all"
+            self.error = error if isinstance(error, Exception) else None
             self.refresh()
 
     def __repr__(self) -> str:

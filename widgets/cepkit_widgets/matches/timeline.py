@@ -107,6 +107,13 @@ def timeline_svg(
     )
 
 
+def key_of(variables: Sequence[str]) -> str:
+    """Return which letter stands for which variable, escaped."""
+    named = zip(letters(variables), variables, strict=True)
+    texts = (letter if letter == name else f"{letter}: {name}" for letter, name in named)
+    return html_text(f"● {', '.join(texts)}")
+
+
 def _chosen_by(action: str | None, seen: Seen, *, first: bool) -> str:
     """Return the HTML attributes of a selectable event."""
     if action is None:

@@ -15,7 +15,6 @@ from cepkit.diagnosis.words import duration_text
 from cepkit.errors import CepkitError
 from cepkit.figures.diagrams.pictures import pictures
 from cepkit.figures.diagrams.plan_canvas import side_by_side
-from cepkit.figures.diagrams.timeline import letters
 from cepkit.figures.kit.svg import to_svg
 from cepkit.pattern.query import Query
 from cepkit.pattern.words import in_words
@@ -37,7 +36,7 @@ from cepkit_widgets.matches.answer import answer_html
 from cepkit_widgets.matches.bars import Band, Bar, lanes_of
 from cepkit_widgets.matches.known import Ints, KnownMatches
 from cepkit_widgets.matches.look import Looker
-from cepkit_widgets.matches.timeline import timeline_svg
+from cepkit_widgets.matches.timeline import key_of, timeline_svg
 from cepkit_widgets.pattern_editor.running import Running
 from cepkit_widgets.pattern_editor.state import Reading
 from cepkit_widgets.pattern_editor.trial import Trial
@@ -259,10 +258,6 @@ def _lanes(trial: Trial, chosen: int, room: float, *, alone: bool) -> str:
     ]
     if missed:
         bands.append(Band("near misses", f"{len(near)} here, {len(missed)} drawn", tuple(missed)))
-    names = ", ".join(
-        letter if letter == name else f"{letter}: {name}"
-        for letter, name in zip(letters(known.variables), known.variables, strict=True)
-    )
     action = None if alone else "ask"
     svg = timeline_svg(
         around, known.variables, room, action=action, bands=bands if trial.size else bands[1:]
@@ -291,7 +286,7 @@ def _lanes(trial: Trial, chosen: int, room: float, *, alone: bool) -> str:
             else ""
         )
         + '</div><div class="scroll" role="region" aria-label="the first matches on a time line">'
-        + f'{svg}</div><p class="soft">● {html_text(names)}; ○ takes no part{more}</p>'
+        + f'{svg}</div><p class="soft">{key_of(known.variables)}; ○ takes no part{more}</p>'
     )
 
 

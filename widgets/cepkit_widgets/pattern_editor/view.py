@@ -83,8 +83,8 @@ class PatternEditor(App):
         self._edits = 0
         self._tried = threading.Event()
         self._tried.set()
-        error: Exception | None = None
-        try:
+
+        def begin() -> None:
             check_range("events", events, 1)
             check_stream(stream)
             sample = stream.head(events)
@@ -96,20 +96,14 @@ class PatternEditor(App):
                 {name: count_text(n, "event") for name, n in counts.most_common()},
                 {n: str(sample.source.schema.field(n).type) for n in sample.column_names},
             )
-            if pattern is None:
-                pattern = _beginning(list(self._vocabulary.types))
-            text = pattern if isinstance(pattern, str) else str(as_query(pattern))
+            text = _beginning(list(self._vocabulary.types)) if pattern is None else pattern
+            text = text if isinstance(text, str) else str(as_query(text))
             self._sample = sample
-        except Exception as reason:  # noqa: BLE001 - an app never raises into the notebook
-            error = reason
-        super().__init__()
-        if error is None:
             self.write(text)
             # So that an exported page has the result.
             self.wait(_FIRST_PATIENCE + 1.0)
-        else:
-            self.error = error
-            self.refresh()
+
+        super().__init__(begin)
 
     def body(self) -> str:
         """Return the HTML of the app."""

@@ -18,7 +18,8 @@ from cepkit.planners.compare import Measured
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream, check_stream
 from cepkit_widgets.kit.app import App
-from cepkit_widgets.kit.parts import STEPS
+from cepkit_widgets.kit.parts import STEPS, place_after
+from cepkit_widgets.kit.work import Work
 from cepkit_widgets.plan_explorer.outlook import Outlook, Side
 from cepkit_widgets.plan_explorer.page import explorer_html
 from cepkit_widgets.plan_explorer.state import Crossing, ExplorerState, quick_planners
@@ -73,8 +74,9 @@ class PlanExplorer(App):
         self._quick: tuple[str, ...] | None = None
         self._moves = 0
         self._moved, self._rested = threading.Event(), threading.Event()
-        error: Exception | None = None
-        try:
+        self._rested.set()
+
+        def begin() -> None:
             check_range("events", events, 1)
             if stream is not None:
                 check_stream(stream)
@@ -87,15 +89,10 @@ class PlanExplorer(App):
             if state.variables <= _AT_ONCE:
                 crossings = _crossings(self.outlook, lambda: False) or {}
                 self.outlook = self.outlook.rested(comparison, crossings)
-        except Exception as reason:  # noqa: BLE001 - an app never raises into the notebook
-            error = reason
-        self._rested.set()
-        super().__init__()
-        if self.outlook is not None and not self.outlook.resting:
-            self._follow_aside()
-        if error is not None:
-            self.error = error
-            self.refresh()
+            else:
+                self._follow_aside()
+
+        super().__init__(begin)
 
     def body(self) -> str:
         """Return the HTML of the app."""
@@ -260,20 +257,14 @@ class PlanExplorer(App):
 
     def _start_run(self) -> None:
         self._given()
-        if self._running:
-            return
-        self._running = True
-        threading.Thread(target=self._run_aside, daemon=True).start()
+        if not self._running:
+            self._running = True
+            Work(self.run, self._ran)
 
-    def _run_aside(self) -> None:
-        error: Exception | None = None
-        try:
-            self.run()
-        except Exception as reason:  # noqa: BLE001 - it becomes a text in the app
-            error = reason
+    def _ran(self, _: Any, error: BaseException | None) -> None:
         with self.moving:
             self._running = False
-            self.error = error
+            self.error = error if isinstance(error, Exception) else None
             self.refresh()
 
     def __repr__(self) -> str:
@@ -304,8 +295,7 @@ def _stepped(outlook: Outlook, key: str) -> str:
     groups = outlook.comparison.by_plan
     names = [{row.plan.planner for row in group} for group in groups]
     at = next(i for i, group in enumerate(names) if outlook.planner in group)
-    steps = {"ArrowUp": at - 1, "ArrowDown": at + 1, "Home": 0, "End": len(names) - 1}
-    return groups[max(0, min(len(names) - 1, steps.get(key, at)))][0].plan.planner
+    return groups[place_after(key, at, len(names))][0].plan.planner
 
 
 def _measured(outlook: Outlook, part: Stream) -> dict[tuple[BranchPlan, ...], Measured | str]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from cepkit.diagnosis.words import duration_text
-from cepkit.figures.diagrams.timeline import letters
 from cepkit.pattern.policies import Strategy
 from cepkit.printing import cut, html_text
 from cepkit.tables import count_text
 from cepkit_widgets.kit.parts import ERROR_PLACE, Cell, bar_of, button, code_block, table
 from cepkit_widgets.matches.bars import Band, Bar, lanes_of
 from cepkit_widgets.matches.look import Around, Looker
-from cepkit_widgets.matches.timeline import timeline_svg
+from cepkit_widgets.matches.timeline import key_of, timeline_svg
 from cepkit_widgets.strategy_comparison.state import (
     ANY,
     Comparison,
@@ -192,10 +191,6 @@ def _match(state: StrategyState, comparison: Comparison, looker: Looker, width: 
     around = looker.around(comparison.binding(number))
     bands = [_band(strategy, number, comparison, around) for strategy in comparison.ran]
     out = f"; {around.left_out:,} events around are left out" if around.left_out else ""
-    names = ", ".join(
-        letter if letter == name else f"{letter}: {name}"
-        for letter, name in zip(letters(known.variables), known.variables, strict=True)
-    )
     lacking = [s for s in comparison.ran if s not in comparison.owners[number]]
     reasons: list[list[str | Cell]] = [
         [str(s), Cell(html_text(comparison.why_lacks(number, s)), "wide")] for s in lacking
@@ -208,8 +203,8 @@ def _match(state: StrategyState, comparison: Comparison, looker: Looker, width: 
         + timeline_svg(
             around, known.variables, max(300, width - _PADDING), action=None, bands=bands
         )
-        + f'</div><p class="soft">● {html_text(names)}; ○ takes no part{out}. Below, the matches '
-        "of each strategy at that time; a dashed line: it lacks this match.</p>"
+        + f'</div><p class="soft">{key_of(known.variables)}; ○ takes no part{out}. Below, the '
+        "matches of each strategy at that time; a dashed line: it lacks this match.</p>"
         + (table("why they lack it", ["strategy", "what was found"], reasons) if lacking else "")
     )
 

@@ -19,6 +19,7 @@ from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.stream.stream import Stream
 from cepkit.tables import count_text
+from cepkit_widgets.kit.parts import place_after
 from cepkit_widgets.matches.known import Ints, KnownMatches
 
 MOST = 20_000
@@ -257,17 +258,12 @@ class StrategyState:
             comparison: The matches.
         """
         numbers = comparison.numbers(self)
-        return replace(self, current=moved(move, numbers, self.current)) if numbers else self
+        if not numbers:
+            return self
+        at = numbers.index(self.current) if self.current in numbers else -1
+        return replace(self, current=numbers[place_after(move, at, len(numbers))])
 
 
 def _in_group(state: StrategyState, group: Owners) -> StrategyState:
     chosen = state.chosen if state.chosen in group else min(group, key=list(Strategy).index)
     return replace(state, group=group, chosen=chosen)
-
-
-def moved(move: str, items: list[int], current: int | None, page: int = 10) -> int:
-    """Return the item that a key leads to: next, previous, a page away, or an end."""
-    at = items.index(current) if current in items else -1
-    ends = {"Home": 0, "End": len(items) - 1}
-    by = {"ArrowUp": -1, "ArrowDown": 1, "PageUp": -page, "PageDown": page}
-    return items[max(0, min(len(items) - 1, ends[move] if move in ends else at + by.get(move, 0)))]

@@ -14,10 +14,11 @@ from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.stream.stream import Stream
 from cepkit_widgets.kit.app import App
+from cepkit_widgets.kit.parts import place_after
 from cepkit_widgets.matches.frame import frame_of_bindings
 from cepkit_widgets.matches.look import Looker
 from cepkit_widgets.strategy_comparison.page import comparison_html, group_text
-from cepkit_widgets.strategy_comparison.state import Comparison, Extent, StrategyState, moved
+from cepkit_widgets.strategy_comparison.state import Comparison, Extent, StrategyState
 
 
 class StrategyComparison(App):
@@ -60,24 +61,19 @@ class StrategyComparison(App):
         self.state = StrategyState()
         self._comparison: Comparison | None = None
         self._code = ""
-        error: Exception | None = None
-        try:
+
+        def begin() -> None:
             check_range("events", events, 1)
             query = detectable(stream, pattern)
             first, extent = Extent.of(stream, events)
-            self._comparison = Comparison(first, query, extent)
-            assert self._comparison.known is not None
-            self._looker = Looker(self._comparison.known)
-            chosen = query.strategy
-            if chosen not in self._comparison.ran:
-                chosen = self._comparison.ran[0]
-            self.state = self.state.choose(chosen, self._comparison)
-        except Exception as reason:  # noqa: BLE001 - an app never raises into the notebook
-            self._comparison, error = None, reason
-        super().__init__()
-        if error is not None:
-            self.error = error
-            self.refresh()
+            comparison = Comparison(first, query, extent)
+            assert comparison.known is not None
+            self._looker = Looker(comparison.known)
+            chosen = query.strategy if query.strategy in comparison.ran else comparison.ran[0]
+            self.state = self.state.choose(chosen, comparison)
+            self._comparison = comparison
+
+        super().__init__(begin)
 
     def body(self) -> str:
         """Return the HTML of the app."""
@@ -178,7 +174,7 @@ class StrategyComparison(App):
                 self.state = state.choose(_strategy(value), there)
             case "step-strategy":
                 order = there.ran
-                to = moved(str(value), [*range(len(order))], order.index(state.chosen))
+                to = place_after(str(value), order.index(state.chosen), len(order))
                 self.state = state.choose(order[to], there)
             case "group":
                 by_name = {group_text(owners): owners for owners in there.groups}
