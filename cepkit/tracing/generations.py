@@ -78,14 +78,11 @@ class AdaptedTrace(Printed, Saved):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a row for each generation."""
-        frame = pd.DataFrame(list(self._rows()), columns=_HEAD)
-        for name, values in (
-            ("evaluations", [t.totals.counts.evaluations for t in self.traces]),
-            ("found", [len(t.matches) for t in self.traces]),
-            ("own", [len(g.own) for g in self.generations]),
-        ):
-            frame[name] = values
-        return frame
+        return pd.DataFrame(list(self._rows()), columns=_HEAD).assign(
+            evaluations=[t.totals.counts.evaluations for t in self.traces],
+            found=[len(t.matches) for t in self.traces],
+            own=[len(g.own) for g in self.generations],
+        )
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for g in self.generations:

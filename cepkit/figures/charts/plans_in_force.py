@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from cepkit.columnar.results.plans import PlansInForce
 from cepkit.columnar.slices.plans import SliceRun
+from cepkit.figures.kit.key import letter_of
 from cepkit.figures.kit.panels import Panels, add_bars, add_points, hover_text
 from cepkit.figures.kit.style import GREY, SMALL, TEXT, colour_of, dash_of, heading, ink, message
 from cepkit.figures.kit.texts import cut, shown
@@ -96,7 +97,7 @@ def _add_band(chart: go.Figure, plans: PlansInForce, texts: list[str]) -> None:
         [0.5] * len(plans.stretches),
         yaxis="y2",
         marker={"symbol": "triangle-right", "size": 9, "color": TEXT},
-        text=[f" {_letter(texts.index(stretch.plan))}" for stretch in plans.stretches],
+        text=[f" {letter_of(texts.index(stretch.plan))}" for stretch in plans.stretches],
         textposition="middle right",
         textfont={"color": [ink(colour_of(texts.index(s.plan))) for s in plans.stretches]},
         hovertext=[
@@ -110,13 +111,9 @@ def _add_band(chart: go.Figure, plans: PlansInForce, texts: list[str]) -> None:
         hoverinfo="text+x",
     )
     for place, text in enumerate(texts[:6]):
-        line = f"<b>{_letter(place)}</b> {shown(cut(text, 80))}"
+        line = f"<b>{letter_of(place)}</b> {shown(cut(text, 80))}"
         settings: dict[str, Any] = {"yshift": -_BELOW - _LEGEND * place, "font": {"size": SMALL}}
         chart.add_annotation(heading(line, 0, **settings) | {"yanchor": "top", "xanchor": "left"})
-
-
-def _letter(place: int) -> str:
-    return chr(ord("A") + place) if place < 26 else f"Z{place}"
 
 
 def _add_work(
@@ -143,7 +140,7 @@ def _add_work(
         yaxis="y3",
         marker={"color": [colour_of(place) for place in numbers]},
         hovertext=[
-            f"plan {_letter(place)}: {whole(run.candidates)} candidates,"
+            f"plan {letter_of(place)}: {whole(run.candidates)} candidates,"
             f" {whole(run.partial_matches)} partial matches of {whole(run.events)} events"
             for place, run in zip(numbers, plans.slices, strict=True)
         ],

@@ -73,12 +73,13 @@ def mark_of(number: int) -> Mark:
     """Return the mark of the thing with this number, counted from 0."""
     symbol, sign = _SYMBOLS[number % len(_SYMBOLS)]
     colour = _COLOURS[number % len(_COLOURS)]
-    return Mark(_letter(number), colour, style.dash_of(number), symbol, sign)
+    return Mark(letter_of(number), colour, style.dash_of(number), symbol, sign)
 
 
-def _letter(number: int) -> str:
+def letter_of(number: int) -> str:
+    """Return the letter of the thing with this number: A to Z, then AA, AB ..."""
     above, last = divmod(number, 26)
-    return (_letter(above - 1) if above else "") + chr(ord("A") + last)
+    return (letter_of(above - 1) if above else "") + chr(ord("A") + last)
 
 
 def runs_of(numbers: Iterable[int]) -> list[list[int]]:

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, TypeAlias
 
+from cepkit.figures.kit.canvas import LINE_HEIGHT
 from cepkit.figures.kit.image import marks
 from cepkit.figures.kit.image.axes import Axis, Kind, axis_of, kind_of, numbers
 from cepkit.figures.kit.image.legend import Legend, legend_of
-from cepkit.figures.kit.image.markup import LINE_HEIGHT, Label, plain_text
+from cepkit.figures.kit.image.markup import Label, plain_text
 
 WIDTH = 900.0
 """The width of a picture whose figure has none of its own."""

@@ -6,10 +6,8 @@ import re
 from dataclasses import dataclass
 from html import escape, unescape
 
+from cepkit.figures.kit.canvas import BOLD, LINE_HEIGHT
 from cepkit.figures.kit.texts import width_of
-
-LINE_HEIGHT = 1.3
-"""Of a text, in units of its size."""
 
 _BREAK = re.compile(r"<br\s*/?>")
 _TAG = re.compile(
@@ -17,7 +15,6 @@ _TAG = re.compile(
     r'(?: style="(?P<what>color|font-size):(?P<how>[#\w(),.%]+)")?>'
 )
 _ANCHORS = {"left": "start", "center": "middle", "right": "end"}
-_BOLD = 1.1
 _SMALL = 0.85
 
 
@@ -39,7 +36,7 @@ class Label:
     def width(self) -> float:
         """The foreseen width of its longest line."""
         return max(
-            width_of(plain_text(line), self.size * (_BOLD if "<b>" in line else 1.0))
+            width_of(plain_text(line), self.size * (BOLD if "<b>" in line else 1.0))
             for line in _BREAK.split(self.text)
         )
 
