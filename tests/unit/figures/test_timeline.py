@@ -1,3 +1,4 @@
+import re
 from datetime import UTC, datetime
 
 import pandas as pd
@@ -91,6 +92,15 @@ def test_legend_names_only_variables_that_have_marks():
     marks = [trace for trace in draw_timeline(found).data if trace.name]
     assert [trace.name for trace in marks] == ["a", "b"]
     assert [trace.marker.color for trace in marks] == [colour_of(0), colour_of(2)]
+
+
+def test_rows_of_a_picture_do_not_touch_above_a_long_legend():
+    names = [f"a rather long name of number {i}" for i in range(9)]
+    query = sequence(names, ["A"] + [f"T{i}" for i in range(8)])
+    rows = [(i, kind, 1.0) for i, kind in enumerate(["A", "A", *(f"T{i}" for i in range(8))])]
+    svg = draw(find(query, rows)).to_svg()
+    first, second = (float(re.search(rf'y="([\d.]+)">{i} ·', svg)[1]) for i in (1, 2))
+    assert second - first > 20  # the diameter of a mark
 
 
 def test_events_at_one_time_have_different_lanes():

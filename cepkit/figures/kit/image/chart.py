@@ -161,7 +161,7 @@ def _frame(
 ) -> Frame:  # fmt: skip
     layout = chart.layout
     margin, size = layout.margin, float(layout.font.size)
-    left, bottom = float(margin.l), float(margin.b)
+    left, foot = float(margin.l), 0.0
     for name, side in sides.items():
         if side.settings.visible is False or side.settings.automargin is False:
             continue
@@ -172,12 +172,12 @@ def _frame(
             left = max(left, widest + _TICK + title + 4)
         elif _is_at_the_foot(side, sides):
             tallest = max((label.height for label in labels), default=0.0)
-            bottom = max(bottom, tallest + _TICK + title + 4)
+            foot = max(foot, tallest + _TICK + title + 4)
     top = float(margin.t)
     if legend.rows and not legend.at_the_bottom:
         top = max(top, _title_height(layout) + legend.height + 8)
-    if legend.at_the_bottom:
-        bottom = max(bottom, bottom + legend.height)
+    # The margin already has room for a legend that is known to stand there.
+    bottom = max(float(margin.b), foot + (legend.height if legend.at_the_bottom else 0.0))
     return Frame(left, top, wide - float(margin.r), max(top + 10, high - bottom))
 
 
