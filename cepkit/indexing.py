@@ -1,4 +1,7 @@
-"""NumPy's functions that refuse 64-bit numbers on a machine of 32 bits, as a browser is."""
+"""NumPy's functions without what they do to numbers of other types than the machine's own.
+
+Some refuse 64-bit numbers on a machine of 32 bits, as a browser is; some copy others as a whole.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,9 @@ import numpy.typing as npt
 
 Value = TypeVar("Value", bound=np.generic)
 Ints = npt.NDArray[np.integer[Any]]
+
+BLOCK = 1 << 15
+"""The values of a block, which stays in the cache while several things are done with it."""
 
 
 def repeated(values: npt.NDArray[Value], numbers: Ints) -> npt.NDArray[Value]:
@@ -29,7 +35,19 @@ def reduced(
 
 
 def bin_counts(values: Ints, minlength: int = 0) -> npt.NDArray[np.int64]:
-    """Return how often each number occurs: `np.bincount`."""
-    return np.bincount(np.asarray(values, np.intp), minlength=minlength).astype(
-        np.int64, copy=False
-    )
+    """Return how often each number occurs: `np.bincount`, which copies other types as a whole."""
+    if values.dtype == np.intp or not 0 < minlength < BLOCK:
+        counts = np.bincount(np.asarray(values, np.intp), minlength=minlength)
+        return counts.astype(np.int64, copy=False)
+    counts = np.zeros(minlength, np.int64)
+    for begin in range(0, len(values), BLOCK):
+        more = np.bincount(values[begin : begin + BLOCK], minlength=len(counts))
+        more[: len(counts)] += counts
+        counts = more.astype(np.int64, copy=False)
+    return counts
+
+
+def is_ascending(values: Ints) -> bool:
+    """Return whether no value is less than the one before it."""
+    blocks = (values[begin : begin + BLOCK + 1] for begin in range(0, len(values), BLOCK))
+    return all(bool((block[1:] >= block[:-1]).all()) for block in blocks)

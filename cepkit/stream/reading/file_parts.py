@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.indexing import is_ascending
 from cepkit.lazy import pa, pq
 from cepkit.stream.coded import coded_field
 from cepkit.stream.columns import MISSING_INTEGER, EventColumns
@@ -186,7 +187,7 @@ class FileParts:
                 timezone=schema.timezone,
             )  # fmt: skip
             times = np.append(end, times[times != MISSING_INTEGER])
-            if (times[1:] < times[:-1]).any():
+            if not is_ascending(times):
                 return False
             end = times[-1]
         return True

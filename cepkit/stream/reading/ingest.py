@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.errors import LimitError, StreamError
+from cepkit.indexing import BLOCK, is_ascending
 from cepkit.lazy import pa, pc
 from cepkit.stream.columns import MISSING_INTEGER, Column, Dropped, EventColumns, LazyRows
 from cepkit.stream.reading.arrival import arrival_numbers
@@ -226,7 +227,7 @@ def _stream_order(
         later, same = times[1:] > times[:-1], times[1:] == times[:-1]
         if not (later | (same & (numbers[1:] >= numbers[:-1]))).all():
             order = np.lexsort((numbers, times))
-    elif not (times[1:] >= times[:-1]).all():
+    elif not is_ascending(times):
         order = np.argsort(times, kind="stable")
     if order is None:
         return events
@@ -283,7 +284,6 @@ Codes = npt.NDArray[np.int32]
 Texts = npt.NDArray[np.object_]
 
 _MANY = 10_000
-_BLOCK = 1 << 15
 
 
 def encode(column: ArrowColumn) -> tuple[Codes, Texts]:
@@ -350,8 +350,8 @@ def check_type(kind: pa.DataType, name: str) -> None:
 def compact(codes: Codes, texts: Texts) -> tuple[Codes, Texts]:
     """Return codes and a dictionary of only the texts that occur."""
     occurs = np.zeros(len(texts), dtype=bool)
-    for begin in range(0, len(codes), _BLOCK):
-        occurs[codes[begin : begin + _BLOCK]] = True
+    for begin in range(0, len(codes), BLOCK):
+        occurs[codes[begin : begin + BLOCK]] = True
         if occurs.all():  # mostly after a block or two
             break
     if occurs.all():
@@ -374,6 +374,7 @@ def _distinct(column: ArrowColumn) -> tuple[Codes, pa.Array]:
 
 
 def _sorted(codes: Codes, values: pa.Array, *, distinct: bool) -> tuple[Codes, Texts]:
+    """Return codes, changed in place, and the distinct texts in ascending order."""
     every = np.empty(len(values), dtype=object)
     every[:] = values.to_pylist()
     order = _order(values, every)
@@ -390,7 +391,10 @@ def _sorted(codes: Codes, values: pa.Array, *, distinct: bool) -> tuple[Codes, T
     # One more place at the end, because -1 indexes it.
     renumbered = np.full(len(order) + 1, -1, dtype=np.int32)
     renumbered[order] = rank
-    return renumbered[codes], texts
+    for begin in range(0, len(codes), BLOCK):
+        block = codes[begin : begin + BLOCK]
+        block[:] = renumbered[block]
+    return codes, texts
 
 
 def _order(values: pa.Array, texts: Texts) -> npt.NDArray[Any]:
