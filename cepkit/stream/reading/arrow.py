@@ -165,7 +165,11 @@ def nulls(array: ArrowColumn) -> npt.NDArray[np.bool_] | None:
 
 
 def filled(
-    column: ArrowColumn, dtype: Any, missing: Any, stored: type[np.generic] | None = None
+    column: ArrowColumn,
+    dtype: Any,
+    missing: Any,
+    stored: type[np.generic] | None = None,
+    into: npt.NDArray[Any] | None = None,
 ) -> npt.NDArray[Any]:
     """Return a column's values in a new array, with `missing` where they are null.
 
@@ -174,8 +178,9 @@ def filled(
         dtype: The NumPy type of the new array.
         missing: A value of it.
         stored: The NumPy type of the values; None for the same.
+        into: The array to fill; None for a new one.
     """
-    values = np.empty(len(column), dtype)
+    values = np.empty(len(column), dtype) if into is None else into
     begin = 0
     for part in column.chunks if isinstance(column, pa.ChunkedArray) else (column,):
         own = values[begin : begin + len(part)]

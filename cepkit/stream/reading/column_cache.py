@@ -9,10 +9,11 @@ output.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from cepkit.errors import LimitError
@@ -23,6 +24,7 @@ from cepkit.stream.columns import Column, EventColumns, LazyRows
 from cepkit.stream.paths import shown
 from cepkit.stream.reading import readers, sources
 from cepkit.stream.reading.arrow import plain
+from cepkit.stream.reading.by_group import columns_by_group
 from cepkit.stream.reading.file_parts import FileParts, event_size
 from cepkit.stream.reading.ingest import attribute, event_columns
 from cepkit.stream.reading.marks import Mark, check_unchanged, mark_of
@@ -213,14 +215,15 @@ def _by_column(
     events: EventColumns | None,
     mark: Mark,
 ) -> EventColumns:
-    """Read columns of Parquet files one after another, so that only one is in memory twice.
+    """Read columns of Parquet files, so that few values are in memory twice.
 
     Args:
         events: The events with other attributes; None to read them as well.
     """
     file = _FileColumns(path, names, schema)
     if events is not None:
-        return _with(events, file.column, schema, names_to_read)
+        ready = file.by_group([name for name in names_to_read if name != schema.time])
+        return _with(events, file.column, schema, names_to_read, ready)
     carried = schema.carried(names)
     sources.first_rows(path, carried, names, 0)  # raises if columns cannot be carried to the output
 
@@ -231,7 +234,8 @@ def _by_column(
         check_unchanged(path, mark)
         return table
 
-    return event_columns(file, schema, names_to_read, source=LazyRows(read))
+    ready = file.by_group(dict.fromkeys((schema.time, str(schema.typed_by), *names_to_read)))
+    return event_columns(file, schema, names_to_read, source=LazyRows(read), ready=ready)
 
 
 def _warn_of_ties(times: pa.ChunkedArray, schema: Schema) -> None:
@@ -260,6 +264,18 @@ class _FileColumns:
             self._inside = (rows_inside(times, self.schema),)
         return taken(column, self._inside[0])
 
+    def by_group(self, names: Iterable[str]) -> dict[str, Column]:
+        """Return columns in the engine's form, as far as row groups can be made side by side."""
+        known = {*self.column_names}
+        plain_names = len(known) == len(self.column_names) and not any("." in n for n in known)
+        one_file = plain_names and readers.data_at(self.path).one_file
+        if not one_file or self.schema.has_range or not {*names} <= known:
+            return {}
+        columns = columns_by_group(self.path, names, self.schema)
+        if sum(column.values.nbytes for column in columns.values()) > _LARGE:
+            pa.default_memory_pool().release_unused()
+        return columns
+
     def _whole(self, name: str) -> pa.ChunkedArray:
         table = readers.read_table(self.path, (name,), coded=True, within=self.schema)
         column = plain(table).column(0)
@@ -273,15 +289,16 @@ def _with(
     column: Callable[[str], pa.ChunkedArray],
     schema: Schema,
     names_to_read: list[str],
+    ready: Mapping[str, Column] = MappingProxyType({}),
 ) -> EventColumns:
-    """Return events with more attributes."""
+    """Return events with more attributes, some of which are in the engine's form already."""
     more: dict[str, Column] = {}
     for name in names_to_read:
         if name == schema.time:
             missing = bool(events.dropped.null_time)
             more[name] = Column("timestamp", events.ts, has_missing=missing)
             continue
-        values = attribute(column(name), name, schema)
+        values = ready.get(name) or attribute(column(name), name, schema)
         more[name] = values if events.rows is None else values.take(events.rows)
     return replace(events, attributes={**events.attributes, **more})
 

@@ -21,8 +21,9 @@ result is new, contiguous and writable, so compiled code sees a single layout.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +37,7 @@ from cepkit.stream.reading.arrow import (
     ArrowColumn,
     described,
     filled,
+    integers,
     is_list,
     is_number,
     is_text,
@@ -72,6 +74,7 @@ def event_columns(
     arrivals: Integers | None = None,
     places: Integers | None = None,
     source: LazyRows | None = None,
+    ready: Mapping[str, Column] = MappingProxyType({}),
 ) -> EventColumns:
     """Return a table as events in stream order.
 
@@ -81,6 +84,7 @@ def event_columns(
         arrivals: The arrival number of each row, if the rows are a part of a larger stream.
         places: The arrival number inside the partition.
         source: The rows for the output; None if they are in the table.
+        ready: Columns of the table that are in the engine's form already.
 
     Returns:
         The events, sorted by time and then by arrival. Rows without a time (counted first) or
@@ -94,12 +98,22 @@ def event_columns(
     names = tuple(table.column_names)
     required = tuple(dict.fromkeys(attributes))
     schema.check(names, required)
-    ts = microseconds(
-        table.column(schema.time), schema.time, unit=schema.unit, timezone=schema.timezone
-    )
-    codes, type_names = type_codes(table.column(schema.typed_by), schema.type)
+    codes: Codes
+    if schema.time in ready:
+        ts = cast("Integers", ready[schema.time].values)
+    else:
+        ts = microseconds(
+            table.column(schema.time), schema.time, unit=schema.unit, timezone=schema.timezone
+        )
+    if schema.type is None:
+        codes, type_names = type_codes(integers(ts), None)
+    elif schema.type in ready:
+        codes = cast("Codes", ready[schema.type].values)
+        type_names = ready[schema.type].dictionary
+    else:
+        codes, type_names = type_codes(table.column(schema.type), schema.type)
     events, dropped = _events(ts, codes)
-    time_columns = {schema.time: Column("timestamp", ts, has_missing=bool(dropped.null_time))}
+    known = {**ready, schema.time: Column("timestamp", ts, has_missing=bool(dropped.null_time))}
     if schema.arrival is not None and arrivals is None:
         present = np.arange(len(ts)) if events is None else events
         column = table.column(schema.arrival)
@@ -112,8 +126,7 @@ def event_columns(
         places = None if places is None else places[rows]
     codes, type_names = compact(codes, type_names)
     columns = {
-        name: time_columns.get(name) or attribute(table.column(name), name, schema)
-        for name in required
+        name: known.get(name) or attribute(table.column(name), name, schema) for name in required
     }
     if rows is not None:
         columns = {name: column.take(rows) for name, column in columns.items()}
@@ -154,12 +167,15 @@ def is_readable(kind: pa.DataType) -> bool:
     )
 
 
-def attribute(column: ArrowColumn, name: str, schema: Schema) -> Column:
+def attribute(
+    column: ArrowColumn, name: str, schema: Schema, into: npt.NDArray[Any] | None = None
+) -> Column:
     """Return one attribute of all rows, in the form that conditions read.
 
     Args:
         column: The values.
         schema: The schema, for the time zone of times without one.
+        into: An array that may be filled and returned in place of a new one.
 
     Raises:
         StreamError: Conditions cannot read values of this type.
@@ -177,25 +193,25 @@ def attribute(column: ArrowColumn, name: str, schema: Schema) -> Column:
     if pa.types.is_null(kind):
         return Column("null", np.full(len(column), np.nan), has_missing=True)
     if pa.types.is_dictionary(kind) or is_text(kind):
-        codes, texts = encode(column)
+        codes, texts = encode(column, into)
         return Column("text", codes, texts, has_missing=bool((codes < 0).any()))
     missing = bool(column.null_count)
     if pa.types.is_boolean(kind):
         return Column("boolean", filled(column.cast(pa.int8()), np.int8, -1), has_missing=missing)
     if pa.types.is_integer(kind) and not _beyond_int64(column):
-        integers = filled(column, np.int64, MISSING_INTEGER, kind.to_pandas_dtype())
+        values = filled(column, np.int64, MISSING_INTEGER, kind.to_pandas_dtype(), into)
         # A value equal to the marker counts as missing, with or without missing values beside it.
-        missing = bool((integers == MISSING_INTEGER).any())
-        return Column("integer", integers, has_missing=missing)
+        missing = bool((values == MISSING_INTEGER).any())
+        return Column("integer", values, has_missing=missing)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        times = microseconds(column, name, timezone=schema.timezone)
+        times = microseconds(column, name, timezone=schema.timezone, into=into)
         return Column("timestamp", times, has_missing=missing)
     if pa.types.is_duration(kind):
         return Column("duration", durations(column, name), has_missing=missing)
     if is_list(kind):
         rows = _padded(single(column), name)
         return Column("array", rows, has_missing=bool(np.isnan(rows).all(axis=1).any()))
-    floats = _floats(column)
+    floats = _floats(column, into)
     return Column("float", floats, has_missing=bool(np.isnan(floats).any()))
 
 
@@ -244,7 +260,7 @@ def _beyond_int64(array: ArrowColumn) -> bool:
     return bool(pc.max(array).as_py() > np.iinfo(np.int64).max)
 
 
-def _floats(array: ArrowColumn) -> Floats:
+def _floats(array: ArrowColumn, into: Floats | None = None) -> Floats:
     if pa.types.is_null(array.type):
         return np.full(len(array), np.nan)
     dtype = np.float64
@@ -252,7 +268,7 @@ def _floats(array: ArrowColumn) -> Floats:
         dtype = array.type.to_pandas_dtype()
     else:
         array = array.cast(pa.float64())
-    return filled(array, np.float64, np.nan, dtype)
+    return filled(array, np.float64, np.nan, dtype, into)
 
 
 def _padded(array: pa.Array, name: str) -> Floats:
@@ -286,17 +302,18 @@ Texts = npt.NDArray[np.object_]
 _MANY = 10_000
 
 
-def encode(column: ArrowColumn) -> tuple[Codes, Texts]:
+def encode(column: ArrowColumn, into: Codes | None = None) -> tuple[Codes, Texts]:
     """Return texts as codes and the distinct texts in ascending order (of code points).
 
     Args:
         column: A column of any text type, or a dictionary of one.
+        into: The array of the codes; None for a new one.
 
     Returns:
         int32 codes, -1 for null, in a new array; and the texts, which for a dictionary column
         may hold some that do not occur.
     """
-    codes, values = _distinct(column)
+    codes, values = _distinct(column, into)
     # Only foreign dictionaries can contain a text twice, or null.
     return _sorted(codes, values, distinct=not pa.types.is_dictionary(column.type))
 
@@ -360,7 +377,7 @@ def compact(codes: Codes, texts: Texts) -> tuple[Codes, Texts]:
     return renumbered[codes], texts[occurs]
 
 
-def _distinct(column: ArrowColumn) -> tuple[Codes, pa.Array]:
+def _distinct(column: ArrowColumn, into: Codes | None = None) -> tuple[Codes, pa.Array]:
     """Return codes (-1 for null) and the dictionary that they point into."""
     if not isinstance(column, pa.ChunkedArray):
         column = pa.chunked_array([column])
@@ -369,7 +386,7 @@ def _distinct(column: ArrowColumn) -> tuple[Codes, pa.Array]:
     if not column.num_chunks:
         return np.empty(0, dtype=np.int32), pa.array([], pa.string())
     indices = pa.chunked_array([chunk.indices for chunk in column.chunks])
-    codes = filled(indices, np.int32, -1, indices.type.to_pandas_dtype())
+    codes = filled(indices, np.int32, -1, indices.type.to_pandas_dtype(), into)
     return codes, column.chunk(0).dictionary
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -150,13 +151,6 @@ def _part_within(dataset: pa_dataset.FileSystemDataset, within: Schema, kind: pa
 def _read_file(data: Data, columns: list[str], texts: list[str], within: Schema | None) -> pa.Table:
     """Read columns of one Parquet file without a dataset, which would import pandas."""
     metadata = _metadata(data)
-
-    def part(group: int) -> pa.Table:
-        with pq.ParquetFile(
-            data.path, metadata=metadata, read_dictionary=texts, pre_buffer=False
-        ) as file:
-            return file.read_row_group(group, columns, use_threads=False).select(columns)
-
     groups: Sequence[int] = range(metadata.num_row_groups)
     if within is not None and within.has_range:
         kind = _schema(data).field(within.time).type
@@ -165,12 +159,35 @@ def _read_file(data: Data, columns: list[str], texts: list[str], within: Schema 
             groups = [group.number for group in known if group.reaches(within)]
     if not groups:
         return pa.Table.from_batches([], _schema(data)).select(columns)
+    read = partial(_group, data.path, metadata, columns, texts)
     if len(groups) == 1 or os.cpu_count() == 1:  # a browser has one core, and no threads
-        return pa.concat_tables(map(part, groups))
+        return pa.concat_tables(map(read, groups))
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        return pa.concat_tables(threads.map(part, groups))
+        return pa.concat_tables(threads.map(read, groups))
+
+
+def _group(
+    path: Path, metadata: pq.FileMetaData, columns: list[str], texts: list[str], group: int
+) -> pa.Table:
+    """Return columns of a row group."""
+    with pq.ParquetFile(path, metadata=metadata, read_dictionary=texts, pre_buffer=False) as file:
+        return file.read_row_group(group, columns, use_threads=False).select(columns)
+
+
+def column_by_group(path: Path, name: str) -> list[tuple[int, Callable[[], pa.Table]]]:
+    """Return the rows of each row group of one Parquet file, and how one column of it is read.
+
+    Texts stay dictionary-encoded as stored.
+    """
+    data = data_at(path)
+    metadata = _metadata(data)
+    texts = [name] if is_text(_schema(data).field(name).type) else []
+    return [
+        (metadata.row_group(n).num_rows, partial(_group, path, metadata, [name], texts, n))
+        for n in range(metadata.num_row_groups)
+    ]
 
 
 def _beginning(data: Data, schema: pa.Schema, limit: int) -> pa.Table:

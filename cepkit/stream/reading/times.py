@@ -28,7 +28,12 @@ _DURATION = "a duration of less than 146,000 years"
 
 
 def microseconds(
-    column: arrow.ArrowColumn, name: str, *, unit: str | None = None, timezone: str | None = None
+    column: arrow.ArrowColumn,
+    name: str,
+    *,
+    unit: str | None = None,
+    timezone: str | None = None,
+    into: Integers | None = None,
 ) -> Integers:
     """Return the times of a column.
 
@@ -38,6 +43,8 @@ def microseconds(
         unit: The unit of numbers; required for numbers and refused for other values.
         timezone: The zone of times without one; None is UTC. See `time_zones` for local times that
             occur twice or never.
+        into: An array that may be filled and returned in place of a new one.
+        into: An array that may be filled and returned in place of a new one.
 
     Returns:
         A new int64 array with `MISSING_INTEGER` for null, NaN, and texts that mean null.
@@ -71,7 +78,7 @@ def microseconds(
     if arrow.is_text(kind):
         return parse_times(column, name, timezone)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return _from_timestamps(column, name, timezone)
+        return _from_timestamps(column, name, timezone, into)
     hint = None
     if pa.types.is_time(kind):
         hint = "a time of day needs its date: join the two into one column"
@@ -88,16 +95,23 @@ def ties_of_nanoseconds(column: arrow.ArrowColumn, unit: str | None) -> int:
     Args:
         unit: The unit of numbers.
     """
-    kind = column.type
-    fine = pa.types.is_timestamp(kind) and kind.unit == "ns"
-    if not fine and not (pa.types.is_int64(kind) and unit == "ns"):
-        return 0
-    # Of a clock that counts nanoseconds one time in a thousand is a whole microsecond.
-    if not (arrow.filled(column.slice(0, _SOME), np.int64, 0) % 1000).any():
+    if not counts_nanoseconds(column, unit):
         return 0
     times = np.sort(arrow.filled(column.drop_null(), np.int64, 0))
     floored = times // 1000
     return int(np.count_nonzero((floored[1:] == floored[:-1]) & (times[1:] != times[:-1])))
+
+
+def counts_nanoseconds(column: arrow.ArrowColumn, unit: str | None) -> bool:
+    """Return whether the first times of a column are finer than microseconds.
+
+    Of a clock that counts nanoseconds one time in a thousand is a whole microsecond.
+    """
+    kind = column.type
+    fine = pa.types.is_timestamp(kind) and kind.unit == "ns"
+    if not fine and not (pa.types.is_int64(kind) and unit == "ns"):
+        return False
+    return bool((arrow.filled(column.slice(0, _SOME), np.int64, 0) % 1000).any())
 
 
 def durations(array: arrow.ArrowColumn, name: str) -> Integers:
@@ -116,11 +130,13 @@ def durations(array: arrow.ArrowColumn, name: str) -> Integers:
     return _without(values, arrow.nulls(array))
 
 
-def _from_timestamps(array: arrow.ArrowColumn, name: str, timezone: str | None) -> Integers:
+def _from_timestamps(
+    array: arrow.ArrowColumn, name: str, timezone: str | None, into: Integers | None
+) -> Integers:
     kind = array.type
     unit = "d" if pa.types.is_date32(kind) else "ms" if pa.types.is_date64(kind) else kind.unit
     stored = np.int32 if pa.types.is_date32(kind) else np.int64
-    times = _scaled(arrow.filled(array, np.int64, 0, stored), name, unit)
+    times = _scaled(arrow.filled(array, np.int64, 0, stored, into), name, unit)
     if not is_utc(timezone) and getattr(kind, "tz", None) is None:
         times = instants(times, str(timezone))
     return _without(times, arrow.nulls(array))
