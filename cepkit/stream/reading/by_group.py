@@ -39,18 +39,16 @@ def columns_by_group(path: Path, names: Iterable[str], schema: Schema) -> dict[s
         names: The columns; the time column is read as times.
     """
     stored = readers.schema_of(path)
-    plans = [
-        _Plan(path, name, schema, stored.field(name).type)
-        for name in names
-        if _is_by_group(path, name, stored.field(name).type, schema)
-    ]
     try:
-        for plan in plans:
-            plan.begin()
-        together(*(job for plan in plans for job in plan.jobs()))
+        made = [
+            _ColumnOfGroups(path, name, schema, stored.field(name).type)
+            for name in names
+            if _is_by_group(path, name, stored.field(name).type, schema)
+        ]
+        together(*(job for column in made for job in column.jobs()))
     except StreamError:
         return {}
-    return {plan.name: plan.column() for plan in plans}
+    return {column.name: column.whole() for column in made}
 
 
 def _is_by_group(path: Path, name: str, kind: pa.DataType, schema: Schema) -> bool:
@@ -69,26 +67,23 @@ def _is_by_group(path: Path, name: str, kind: pa.DataType, schema: Schema) -> bo
     return not counts_nanoseconds(first, schema.unit)
 
 
-class _Plan:
-    """A column that is made part by part."""
+class _ColumnOfGroups:
+    """A column whose row groups are brought into one array, each by a job."""
 
     def __init__(self, path: Path, name: str, schema: Schema, kind: pa.DataType) -> None:
         self.name = name
-        self._schema, self._path, self._kind = schema, path, kind
-        self._parts: list[Column] = []
-
-    def begin(self) -> None:
-        """Make room for the values."""
-        self._groups = readers.column_by_group(self._path, self.name)
-        self._none = self._converted(pa.table({self.name: pa.array([], self._kind)}), None)
+        self._path, self._schema = path, schema
+        self._groups = readers.column_by_group(path, name)
+        self._none = self._converted(pa.table({name: pa.array([], kind)}), None)
         rows = [rows for rows, _ in self._groups]
-        self._values = np.empty(sum(rows), self._none.values.dtype)
+        values: npt.NDArray[Any] = np.empty(sum(rows), self._none.values.dtype)
         ends = np.cumsum(rows).tolist()
-        self._own = [self._values[end - n : end] for n, end in zip(rows, ends, strict=True)]
+        self._values = values
+        self._own = [values[end - n : end] for n, end in zip(rows, ends, strict=True)]
         self._parts = [self._none] * len(rows)
 
     def jobs(self) -> Iterator[Callable[[], None]]:
-        """Yield what makes the part of each row group."""
+        """Yield the job of each row group."""
         return (partial(self._make, number) for number in range(len(self._groups)))
 
     def _make(self, number: int) -> None:
@@ -111,8 +106,8 @@ class _Plan:
         )
         return Column("timestamp", times, has_missing=times.min(initial=0) == MISSING_INTEGER)
 
-    def column(self) -> Column:
-        """Return the whole column, once all parts are made."""
+    def whole(self) -> Column:
+        """Return the column, once all jobs are done."""
         missing = any(part.has_missing for part in self._parts)
         texts = self._one_dictionary()
         return Column(self._none.kind, self._values, texts, has_missing=missing)
