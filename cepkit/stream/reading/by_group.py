@@ -46,7 +46,7 @@ def columns_by_group(path: Path, names: Iterable[str], schema: Schema) -> dict[s
             if _is_by_group(path, name, stored.field(name).type, schema)
         ]
         together(*(job for column in made for job in column.jobs()))
-    except StreamError:
+    except (StreamError, pa.ArrowException):
         return {}
     return {column.name: column.whole() for column in made}
 
