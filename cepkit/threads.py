@@ -15,7 +15,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Generic, TypeVar
 
 from cepkit.arguments import check_range
@@ -195,10 +195,10 @@ def in_order(
 def together(*calls: Callable[[], T]) -> tuple[T, ...]:
     """Return the results of some calls, which run side by side."""
 
-    def job(call: Callable[[], T]) -> Job[T]:
-        return lambda: iter((call(),))
+    def job(call: Callable[[], T]) -> Iterator[T]:
+        yield call()  # only when a thread goes on with it: jobs are begun one at a time
 
-    return tuple(in_order(map(job, calls), number_of_threads()))
+    return tuple(in_order((partial(job, call) for call in calls), number_of_threads()))
 
 
 class _Open(Generic[T]):
