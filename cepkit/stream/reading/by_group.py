@@ -61,7 +61,7 @@ def _is_by_group(path: Path, name: str, kind: pa.DataType, schema: Schema) -> bo
         return True
     if is_text(kind):
         return False
-    if schema.by_arrival:
+    if schema.by_arrival or (pa.types.is_timestamp(kind) and kind.unit != "ns"):
         return True
     first = readers.read_table(path, (name,), limit=_FEW).column(0)
     return not counts_nanoseconds(first, schema.unit)
@@ -74,7 +74,8 @@ class _ColumnOfGroups:
         self.name = name
         self._path, self._schema = path, schema
         self._groups = readers.column_by_group(path, name)
-        self._none = self._converted(pa.table({name: pa.array([], kind)}), None)
+        form = pa.dictionary(pa.int32(), kind) if is_text(kind) else kind
+        self._none = self._converted(pa.Table.from_batches([], pa.schema([(name, form)])), None)
         rows = [rows for rows, _ in self._groups]
         values: npt.NDArray[Any] = np.empty(sum(rows), self._none.values.dtype)
         ends = np.cumsum(rows).tolist()

@@ -384,7 +384,7 @@ def _distinct(column: ArrowColumn, into: Codes | None = None) -> tuple[Codes, pa
     encoded = pa.types.is_dictionary(column.type)
     column = column.unify_dictionaries() if encoded else column.dictionary_encode()
     if not column.num_chunks:
-        return np.empty(0, dtype=np.int32), pa.array([], pa.string())
+        return np.empty(0, dtype=np.int32), pa.nulls(0, pa.string())
     indices = pa.chunked_array([chunk.indices for chunk in column.chunks])
     codes = filled(indices, np.int32, -1, indices.type.to_pandas_dtype(), into)
     return codes, column.chunk(0).dictionary
