@@ -7,8 +7,10 @@ Cost: a pass over the matches, and memory for as many as there are events.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import assert_never
 
 import numpy as np
@@ -29,6 +31,40 @@ _HELD = 1 << 20
 Integers = npt.NDArray[np.int64]
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Selectable:
+    """Matches of one program that may be selected.
+
+    Attributes:
+        block: They.
+        starts: The first event of each.
+        ends: The last event of each.
+    """
+
+    block: SetBlock
+    starts: Integers
+    ends: Integers
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all."""
+        return self.block.nbytes + self.starts.nbytes + self.ends.nbytes
+
+    def take(self, at: Integers) -> Selectable:
+        """Return those at `at`."""
+        return Selectable(self.block.take(at), self.starts[at], self.ends[at])
+
+    @staticmethod
+    def joined(parts: Sequence[Selectable]) -> Selectable:
+        """Return those of several blocks."""
+        first, *others = parts
+        if not others:
+            return first
+        block = first.block.followed_by(*(each.block for each in others))
+        starts = np.concatenate([each.starts for each in parts])
+        return Selectable(block, starts, np.concatenate([each.ends for each in parts]))
+
+
 @dataclass(slots=True)
 class _Held:
     """Matches of one program.
@@ -38,7 +74,7 @@ class _Held:
         most: The number of matches that triggers dropping useless ones.
     """
 
-    blocks: list[SetBlock] = field(default_factory=list)
+    parts: list[Selectable] = field(default_factory=list)
     size: int = 0
     most: int = _HELD
 
@@ -64,38 +100,66 @@ class AfterMatchSelection:
     ) -> None:
         self._repetitions = [Repetitions(groups, program.variables) for program in programs]
         self._skip, self._programs, self._columns = skip, programs, columns
-        self._own, self._excluded = own, excluded
+        self._excluded, self._local = excluded, threading.local()
         self._arrival = columns.arrival()
         self._in_order = columns.in_order()
-        self._soonest = np.full(len(columns), len(columns), dtype=np.int64)
+        # Less than any event where no match may start.
+        self._soonest = np.where(excluded, np.int64(-1), np.int64(len(columns)))
+        self._soonest[: own[0]] = self._soonest[own[1] :] = -1
         self._best = np.full(len(columns), -1, dtype=np.int64)
         self._held = [_Held() for _ in programs]
 
-    def add(self, number: int, block: Block) -> None:
+    def of_use(self, number: int, block: Block) -> Iterator[Selectable]:
+        """Yield the matches of a block that may be selected.
+
+        Threads that find matches call it side by side: it changes nothing. It may not see what was
+        added last, and then yields more than it need.
+        """
+        if not block.size:
+            return
+        rows, sets = self._bound(number, block)
+        starts = reduce(np.minimum, (*rows.values(), *(each.first for each in sets.values())))
+        ends = reduce(np.maximum, (*rows.values(), *(each.last for each in sets.values())))
+        starts, ends = (each.astype(np.int64, copy=False) for each in (starts, ends))
+        first = int(starts.min())
+        soonest = self._scratch(int(starts.max()) + 1 - first)
+        yield self._soonest_of(
+            Selectable(SetBlock(block.size, rows, sets), starts, ends), soonest, first
+        )
+
+    def _scratch(self, size: int) -> Integers:
+        """Return numbers of this thread."""
+        known: Integers | None = getattr(self._local, "scratch", None)
+        if known is None or len(known) < size:
+            known = self._local.scratch = np.empty(size, dtype=np.int64)
+        return known
+
+    def add(self, number: int, some: Selectable) -> None:
         """Add some matches of a program."""
-        some = self._of_use(number, SetBlock(block.size, *self._bound(number, block)))
-        if not some.size:
+        some = self._one_for_each(number, some)
+        if not some.block.size:
             return
         held = self._held[number]
-        held.blocks.append(some)
-        held.size += some.size
+        held.parts.append(some)
+        held.size += some.block.size
         if held.size > held.most:
-            whole = self._of_use(number, _joined(held.blocks))
-            self._held[number] = _Held([whole], whole.size, max(_HELD, 2 * whole.size))
+            whole = self._one_for_each(number, Selectable.joined(held.parts))
+            size = whole.block.size
+            self._held[number] = _Held([whole], size, max(_HELD, 2 * size))
 
     def left(self) -> Iterator[tuple[int, SetBlock]]:
         """Yield branch numbers and selected matches."""
-        found = {n: _joined(held.blocks) for n, held in enumerate(self._held) if held.blocks}
+        held = {n: each.parts for n, each in enumerate(self._held) if each.parts}
         self._held = []
         # Another branch may have found one meanwhile that completes sooner.
-        blocks = {number: self._soonest_of(number, block) for number, block in found.items()}
-        if not blocks:
+        found = {n: self._soonest_of(Selectable.joined(parts)) for n, parts in held.items()}
+        if not found:
             return
-        starts = np.concatenate([self._ends_of(n, block)[0] for n, block in blocks.items()])
-        keys = [self._keys(number, block) for number, block in blocks.items()]
+        starts = np.concatenate([some.starts for some in found.values()])
+        keys = [self._keys(number, some.block) for number, some in found.items()]
         kept = self._completing_first(starts, *map(np.concatenate, zip(*keys, strict=True)))
         kept = kept[np.argsort(starts[kept])]
-        to = np.concatenate([self._to(number, block) for number, block in blocks.items()])
+        to = np.concatenate([self._to(number, some) for number, some in found.items()])
         chosen = np.zeros(len(kept), dtype=np.bool_)
         partitions, size = self._partitions()
         begins = np.zeros(size, dtype=np.int64)
@@ -105,7 +169,8 @@ class AfterMatchSelection:
         taken(starts, to, partitions[starts], begins, chosen)
         self._excluded |= np.arange(len(partitions)) < begins[partitions]
         begin, places = 0, np.sort(kept[chosen])
-        for number, block in blocks.items():
+        for number, some in found.items():
+            block = some.block
             own = places[(places >= begin) & (places < begin + block.size)] - begin
             begin += block.size
             if len(own):
@@ -118,23 +183,29 @@ class AfterMatchSelection:
             return np.zeros(len(columns), dtype=np.int32), 1
         return partition_keys([columns.attributes[name] for name in partition_by])
 
-    def _of_use(self, number: int, block: SetBlock) -> SetBlock:
-        """Return the matches of a block that may be selected: one for each first event."""
-        starts, _ = self._ends_of(number, block)
-        may_start = (starts >= self._own[0]) & (starts < self._own[1]) & ~self._excluded[starts]
-        some = block if may_start.all() else block.take(np.flatnonzero(may_start))
-        some = self._soonest_of(number, some)
-        if not some.size:
+    def _one_for_each(self, number: int, some: Selectable) -> Selectable:
+        """Return one match for each first event, unless a match that is known completes sooner."""
+        some = self._soonest_of(some)
+        if not some.block.size:
             return some
-        starts, _ = self._ends_of(number, some)
-        return some.take(np.sort(self._completing_first(starts, *self._keys(number, some))))
+        keys = self._keys(number, some.block)
+        return some.take(np.sort(self._completing_first(some.starts, *keys)))
 
-    def _soonest_of(self, number: int, block: SetBlock) -> SetBlock:
-        """Return the matches that complete as soon as any with the same first event."""
-        starts, ends = self._ends_of(number, block)
-        kept = np.empty(block.size, dtype=np.int64)
-        count = soonest_of(starts, ends, self._soonest, kept)
-        return block if count == block.size else block.take(kept[:count])
+    def _soonest_of(
+        self, some: Selectable, soonest: Integers | None = None, first: int = 0
+    ) -> Selectable:
+        """Return the matches that complete as soon as any with the same first event.
+
+        Args:
+            soonest: Room for the least last event of each first one; None for those of all
+                matches so far, to which these are added.
+            first: The first event of `soonest`.
+        """
+        anew = soonest is not None
+        soonest = self._soonest if soonest is None else soonest
+        kept = np.empty(some.block.size, dtype=np.int64)
+        count = soonest_of(some.starts, some.ends, self._soonest, first, anew, soonest, kept)
+        return some if count == len(kept) else some.take(kept[:count])
 
     def _completing_first(self, starts: Integers, sizes: Integers, keys: Integers) -> Integers:
         """Return one match for each first event, among matches that complete together."""
@@ -142,13 +213,6 @@ class AfterMatchSelection:
         kept = np.empty(len(starts), dtype=np.int64)
         count = completing_first(starts, begins, keys, self._arrival, self._best, kept)
         return kept[:count]
-
-    def _ends_of(self, number: int, block: SetBlock) -> tuple[Integers, Integers]:
-        """Return the first and the last event of each match."""
-        rows, sets = self._bound(number, block)
-        starts = np.minimum.reduce([*rows.values(), *(each.first for each in sets.values())])
-        ends = np.maximum.reduce([*rows.values(), *(each.last for each in sets.values())])
-        return starts, ends
 
     def _bound(
         self, number: int, block: Block
@@ -186,14 +250,14 @@ class AfterMatchSelection:
         order = np.lexsort((self._arrival[members.rows], matches))
         return Members(members.starts, members.rows[order])
 
-    def _to(self, number: int, block: SetBlock) -> Integers:
+    def _to(self, number: int, some: Selectable) -> Integers:
         """Return for each match the first event at which another may start."""
-        starts, ends = self._ends_of(number, block)
+        block = some.block
         match self._skip.to:
             case SkipTo.PAST_LAST_EVENT:
-                return ends + 1
+                return some.ends + 1
             case SkipTo.NEXT:
-                return starts + 1
+                return some.starts + 1
             case SkipTo.FIRST | SkipTo.LAST as to:
                 assert self._skip.variable is not None
                 names = self._repetitions[number].named(self._skip.variable)
@@ -205,9 +269,3 @@ class AfterMatchSelection:
                 return rows.astype(np.int64, copy=False)
             case other:
                 assert_never(other)
-
-
-def _joined(blocks: Sequence[SetBlock]) -> SetBlock:
-    """Return the matches of several blocks of one program."""
-    first = blocks[0]
-    return first if len(blocks) == 1 else first.followed_by(*blocks[1:])

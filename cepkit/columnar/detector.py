@@ -291,9 +291,8 @@ class Detector:
         if excluded is None:
             excluded = np.zeros(len(columns), dtype=np.bool_)
         selection = AfterMatchSelection(skip, programs, columns, own, excluded, self.query.groups)
-        make = whole if self._threads == 1 else held
-        for number, block in self._run(columns, owned, choice, make):
-            selection.add(number, block)
+        for number, some in self._run(columns, owned, choice, selection.of_use):
+            selection.add(number, some)
         yield from selection.left()
 
     def _in_turn(

@@ -11,21 +11,37 @@ Integers = npt.NDArray[np.int64]
 
 
 @compiled
-def soonest_of(starts: Integers, ends: Integers, soonest: Integers, kept: Integers) -> int:
+def soonest_of(
+    starts: Integers,
+    ends: Integers,
+    known: Integers,
+    first: int,
+    anew: bool,
+    soonest: Integers,
+    kept: Integers,
+) -> int:
     """Find the matches that complete first among those with the same start; return their number.
 
     Args:
         starts: int64[matches], the first event of each.
         ends: int64[matches], the last event of each.
-        soonest: int64[events], for each first event the least last one known; it is kept.
+        known: int64[events], for each first event the least last one known before; -1 where no
+            match may start. It may be `soonest`.
+        first: The first event of `soonest`.
+        anew: Whether `soonest` is to be forgotten.
+        soonest: int64[...], for each first event the least last one known; it is kept.
         kept: int64[matches], the output: numbers of matches.
     """
+    if anew:
+        for i in range(starts.size):
+            soonest[starts[i] - first] = ends[i]
     for i in range(starts.size):
-        soonest[starts[i]] = min(soonest[starts[i]], ends[i])
+        place = starts[i] - first
+        soonest[place] = min(soonest[place], ends[i])
     count = 0
     for i in range(starts.size):
         kept[count] = i
-        count += ends[i] == soonest[starts[i]]
+        count += ends[i] == soonest[starts[i] - first] and ends[i] <= known[starts[i]]
     return count
 
 
