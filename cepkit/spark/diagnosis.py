@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from cepkit.diagnosis.question import check_names, ids
@@ -15,9 +14,8 @@ from cepkit.pattern.numbers import counts_arrivals
 from cepkit.pattern.policies import Strategy, TimeWindow
 from cepkit.pattern.query import Query
 from cepkit.spark.cells.sending import types_of
-from cepkit.spark.passes.rows import batch_frame, has_type, seconds_of
+from cepkit.spark.passes.rows import StreamRows, batch_frame
 from cepkit.spark.session.progress import run_with_progress
-from cepkit.stream.reading.nested import quoted
 from cepkit.stream.stream import Stream
 
 FIRST = 200_000
@@ -47,12 +45,11 @@ def local_part(
         LimitError: The events near the named ones are too many.
     """
     check_names(query, events)
-    frame = batch_frame(stream)
+    names, rows = batch_frame(stream).columns, StreamRows(stream)
     _refuse(query, events, id)
-    kind = stream.schema.type
-    of_types = None if kind is None else has_type(*_column(stream, frame, kind), types_of(query))
+    of_types = rows.may_have(types_of(query))
     if not events:
-        of_type = frame if of_types is None else frame.filter(of_types)
+        of_type = rows.rows.where(of_types).toDF(*names)
         part = Stream(of_type, stream.schema, stream.column_names).head(FIRST)
         notes = [] if id is not None else ["rows are counted in what was fetched from Spark"]
         if len(part.source) == FIRST:
@@ -60,20 +57,16 @@ def local_part(
         return part, tuple(notes)
     assert id is not None
     stream.schema.check(stream.column_names, (id,))
-    is_named = _column(stream, frame, id)[0].isin(
-        [v for each in events.values() for v in ids(each)]
-    )
-    seconds = seconds_of(*_column(stream, frame, stream.schema.time), stream.schema.unit)
+    is_named = rows.column(id).isin([v for each in events.values() for v in ids(each)])
     assert isinstance(query.window, TimeWindow)
     around = _WINDOWS * query.window.microseconds / 1e6 + 1.0
 
     def fetch() -> pa.Table:
-        ends = frame.filter(is_named).agg(F.min(seconds), F.max(seconds)).collect()[0]
+        ends = rows.rows.where(is_named).agg(F.min(rows.seconds), F.max(rows.seconds)).first()
         near = is_named
-        if ends[0] is not None:
-            inside = seconds.between(ends[0] - around, ends[1] + around)
-            near |= inside if of_types is None else inside & of_types
-        return frame.filter(near).limit(MOST + 1).toArrow()
+        if ends is not None and ends[0] is not None:
+            near |= rows.seconds.between(ends[0] - around, ends[1] + around) & of_types
+        return rows.rows.where(near).limit(MOST + 1).toDF(*names).toArrow()
 
     table = run_with_progress(fetch, "fetching events")
     if len(table) > MOST:
@@ -83,11 +76,6 @@ def local_part(
         )
     note = f"the {len(table):,} events within two windows of the named ones were fetched from Spark"
     return Stream(table, stream.schema, stream.column_names), (note,)
-
-
-def _column(stream: Stream, frame: DataFrame, name: str) -> tuple[Column, Any]:
-    place = stream.column_names.index(name)
-    return F.col(quoted(name)), frame.schema.fields[place].dataType
 
 
 def _refuse(query: Query, events: Mapping[str, Any], column: str | None) -> None:

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from cepkit.spark.cells.keys import Key, key_hashes
 from cepkit.spark.cells.layout import Layout
-from cepkit.spark.cells.sending import Integers, Sending, numbers_of
+from cepkit.spark.cells.sending import Integers, Sending, numbers_of, table_of
 from cepkit.stream.columns import Column, Dropped
 from cepkit.stream.reading.ingest import attribute
 
@@ -59,7 +59,7 @@ def split(sending: Sending, layout: Layout, batches: Iterable[pa.RecordBatch]) -
     A last piece without a cell has the number of rows that were no events.
     """
     dropped = Dropped()
-    for table in tables_of(sending, batches):
+    for table in tables_of(sending.fields, batches):
         dropped += yield from _pack(sending, layout, table)
     if dropped:
         counts = np.array([dropped.null_time, dropped.null_type], dtype=np.int64).tobytes()
@@ -68,18 +68,18 @@ def split(sending: Sending, layout: Layout, batches: Iterable[pa.RecordBatch]) -
         )
 
 
-def tables_of(sending: Sending, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Yield the rows of a task, many at a time."""
+def tables_of(fields: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield the rows of a task as tables of many rows, with the names and types of `fields`."""
     held: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
         held.append(batch)
         rows, size = rows + batch.num_rows, size + batch.nbytes
         if rows >= _FLUSH_ROWS or size >= _FLUSH_BYTES:
-            yield sending.table(held)
+            yield table_of(fields, held)
             held, rows, size = [], 0, 0
     if held:
-        yield sending.table(held)
+        yield table_of(fields, held)
 
 
 def _pack(

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from cepkit.spark.cells.dealing import Tables
 from cepkit.spark.cells.layout import Layout
-from cepkit.spark.cells.sending import Sending
+from cepkit.spark.cells.sending import Sending, table_of
 from cepkit.stream.columns import Dropped
 from cepkit.stream.reading.arrow import is_text
 from cepkit.stream.reading.row_groups import RowGroup
@@ -64,7 +64,7 @@ def _needed(
     sending: Sending, layout: Layout, batch: pa.RecordBatch, cell: int
 ) -> tuple[pa.Table, Dropped]:
     """Return the rows that a slice needs, and the number of rows that are no events."""
-    table = sending.table([batch.select(sending.columns.names)])
+    table = table_of(sending.fields, [batch.select(sending.columns.names)])
     ts = sending.times(table)
     is_event, dropped = sending.wanted_rows(table, ts)
     owned = layout.owned(cell)

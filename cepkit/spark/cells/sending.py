@@ -82,12 +82,6 @@ class Sending:
         attributes = tuple(sorted({*self.attributes, *other.attributes}))
         return replace(self, columns=pa.schema(fields.values()), attributes=attributes, types=types)
 
-    def table(self, batches: Iterable[pa.RecordBatch]) -> pa.Table:
-        """Return batches of these columns as one table, ignoring Spark's names."""
-        fields = self.fields
-        table = pa.Table.from_batches([batch.rename_columns(fields.names) for batch in batches])
-        return table if table.schema.equals(fields) else table.cast(fields)
-
     def events(self, table: pa.Table) -> EventColumns:
         """Return the rows of a cell as events.
 
@@ -167,6 +161,12 @@ class Sending:
         """Register the user's functions in this process."""
         for name, function in self.functions.items():
             register_function(name, function)
+
+
+def table_of(fields: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.Table:
+    """Return batches as one table of these columns, ignoring Spark's names."""
+    table = pa.Table.from_batches([batch.rename_columns(fields.names) for batch in batches])
+    return table if table.schema.equals(fields) else table.cast(fields)
 
 
 def numbers_of(table: pa.Table, clock: Clock) -> Integers:

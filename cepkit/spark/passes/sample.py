@@ -203,7 +203,7 @@ def _only(sending: Sending, design: SamplingDesign) -> Callable[[Batches], Batch
     """Return what keeps only the rows that lie in slices, by the engine's times."""
 
     def only(batches: Batches) -> Batches:
-        for table in tables_of(sending, batches):
+        for table in tables_of(sending.fields, batches):
             ts = sending.times(table)
             held = np.zeros(len(ts), dtype=np.bool_)
             for begin in design.begins or ():

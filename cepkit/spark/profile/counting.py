@@ -106,7 +106,7 @@ class SparkCounter:
         types = None if counter.query.partition_by else sending.types
 
         def count(batches: Batches) -> Batches:
-            for table in tables_of(sending, batches):
+            for table in tables_of(sending.fields, batches):
                 columns = sending.events(table)
                 if every_part:
                     yield _batch(_PART, counter.part(columns))

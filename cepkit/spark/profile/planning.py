@@ -18,7 +18,7 @@ from cepkit.columnar.results.reports import warn_of_tied
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.kinds import check_no_type_is_a_kind
 from cepkit.pattern.query import Query
-from cepkit.spark.cells.sending import measuring
+from cepkit.spark.cells.sending import measuring, table_of
 from cepkit.spark.passes.extent import has_width
 from cepkit.spark.passes.here import in_one_action
 from cepkit.spark.passes.kept import counted, kept_of
@@ -80,7 +80,7 @@ def statistics_for_plans(
         if not design.holds(len(rows)):
             design, one_by_one = draw(source, sending, window, known, seed, by_hash=True)
             rows = _run({"sample": one_by_one})["sample"]
-        rows = in_one_order(sending.table(rows.to_batches()))
+        rows = in_one_order(table_of(sending.fields, rows.to_batches()))
         sample = kept.sample = Sample(rows, sending, design, seed)
     if counting is not None:
         _, keys = counting.found(tables["counts"])

@@ -43,28 +43,20 @@ from cepkit.spark.streaming.prepare import (
     identity_of,
 )
 from cepkit.spark.streaming.result import StreamFrame
-from cepkit.spark.streaming.searches import FAR, Carried, Reach
+from cepkit.spark.streaming.searches import FAR, Carried, Reach, Search
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
 
 
 @dataclass(frozen=True, slots=True)
-class AggregateSearch:
+class AggregateSearch(Search):
     """The search for the rows of aggregates.
 
     Attributes:
         sink: Makes the rows of a cell.
-        rows: The columns of the rows.
-        reach: The events that it must see.
-        at_any_time: Whether expiries have rows.
     """
 
     sink: AggregatesSink
-    rows: pa.Schema
-    reach: Reach
-    at_any_time: bool
-    kind: str = "row"
-    in_turn: bool = False
 
     def is_due(self, ts: npt.NDArray[np.int64], owned: Owned) -> bool:
         """Return whether an event or an expiry may lie in the stretch."""
@@ -173,8 +165,8 @@ def prepare_aggregation(
         # Only queries whose matches are detected, each by itself, look ahead.
         ahead = max(windows) if any(prepared[q].cut.ahead for q in members) else 0
         sink = AggregatesSink(Aggregation(requests, clusters, rows))
-        reach = Reach(max(windows), ahead)
-        searches.append(AggregateSearch(sink, rows.schema, reach, at_any_time=emit == "changes"))
+        reach, expires = Reach(max(windows), ahead), emit == "changes"
+        searches.append(AggregateSearch(sink, reach=reach, kind="row", at_any_time=expires))
     # Rows are in the order of arrival already; numbers are needed only where slices are cut.
     bucket = Bucket(replace(scan.sending, numbers=()), tuple(searches))
     return Prepared(bucket, scan.cut.key, rows, output)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from cepkit.columnar.slices.counters import Counters, StepCounters
+from cepkit.columnar.slices.counters import Counters, StepCounters, add_counters
 from cepkit.plan.nodes import Plan
 from cepkit.printing import Printed, html_output
 from cepkit.tables import html_table, number, text_table, whole
@@ -24,9 +24,7 @@ def add_work(to: PlanSteps, plan: str, counters: Counters) -> None:
     """Add the work of a plan to that of all plans."""
     if plan not in to:
         to[plan] = tuple(tuple(StepCounters(step.variable) for step in each) for each in counters)
-    for steps, more in zip(to[plan], counters, strict=True):
-        for step, other in zip(steps, more, strict=True):
-            step.add(other)
+    add_counters(to[plan], counters)
 
 
 def work_texts(search: int, work: PlanSteps) -> Iterable[str]:

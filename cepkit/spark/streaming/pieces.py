@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from cepkit.spark.cells.dealing import Batches
+from cepkit.spark.cells.dealing import Batches, tables_of
 from cepkit.spark.cells.keys import Key, key_hashes
 from cepkit.spark.cells.sending import Sending
 from cepkit.spark.streaming.bucket import batch_of
@@ -37,9 +37,6 @@ _FIELDS = pa.schema(
 )
 AHEAD = "\0ahead"
 """The column that says which rows lie too far ahead of the wall clock."""
-
-_FLUSH_ROWS = 200_000
-"""The number of rows that are gathered before they are packed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,30 +64,12 @@ class Packing:
         # An empty piece goes to the first bucket, so that this bucket checks in each micro-batch
         # whether the checkpoint is of this query.
         yield _piece(self.labels[0], task, 0, ("events", 0, None))
-        number = count(1)
-        for table in self._tables(batches):
-            for bucket, *rest in self._packed(table):
-                yield _piece(self.labels[bucket], task, next(number), rest)
-
-    def _tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-        """Yield tables of many rows, with the names of their columns."""
-        waiting: list[pa.RecordBatch] = []
-        rows = 0
-        for batch in batches:
-            waiting.append(batch)
-            rows += batch.num_rows
-            if rows >= _FLUSH_ROWS:
-                yield self._table(waiting)
-                waiting, rows = [], 0
-        if rows:
-            yield self._table(waiting)
-
-    def _table(self, batches: list[pa.RecordBatch]) -> pa.Table:
-        fields = self.sending.fields
+        number, fields = count(1), self.sending.fields
         if self.marked:
             fields = fields.append(pa.field(AHEAD, pa.bool_()))
-        table = pa.Table.from_batches([batch.rename_columns(fields.names) for batch in batches])
-        return table if table.schema.equals(fields) else table.cast(fields)
+        for table in tables_of(fields, batches):
+            for bucket, *rest in self._packed(table):
+                yield _piece(self.labels[bucket], task, next(number), rest)
 
     def _packed(self, table: pa.Table) -> Iterator[tuple[int, str, int, bytes | None]]:
         """Yield bucket, kind, number of rows, and the rows; first the rows that are no events."""

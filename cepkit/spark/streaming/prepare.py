@@ -208,17 +208,30 @@ def prepare(
     searches: list[Search] = []
     if follow is None:
         groups = _groups(compiled, reaches, sharing.pools, share=share)
-        searches += [MatchSearch(one, table, written, reach_of(one.query)) for one in groups]
+        searches += [
+            MatchSearch(one, table, written, reach=reach_of(one.query), in_turn=one.query.chooses)
+            for one in groups
+        ]
     else:
         for q, (name, query) in enumerate(queries.items()):
             with telling(called(name)):
                 plans_of = follow(query, own[q])
             group = group_of_one(compiled[q], q)
-            searches.append(MatchSearch(group, table, written, reaches[q], name, plans_of))
+            searches.append(
+                MatchSearch(
+                    group,
+                    table,
+                    written,
+                    name,
+                    plans_of,
+                    reach=reaches[q],
+                    in_turn=compiled[q].chooses,
+                )
+            )
     for q, awaited, one, reach in partial:
         start = table.places[q][table.of[q].get_field_index(START)]
-        search = MatchSearch(group_of_one(one, q), table, written, reach)
-        searches.append(TimeoutSearch(search, awaited, start))
+        search = MatchSearch(group_of_one(one, q), table, written, reach=reach)
+        searches.append(TimeoutSearch(search, awaited, start, reach=reach, kind="timed-out"))
     return Prepared(Bucket(sending, tuple(searches)), live_key(every), table, output)
 
 

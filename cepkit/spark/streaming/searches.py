@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -75,38 +75,31 @@ class Reach:
     by_start: bool = False
 
 
-class Search(Protocol):
-    """A search over the events of a bucket."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search(ABC):
+    """A search over the events of a bucket.
 
-    @property
-    def kind(self) -> str:
-        """The kind of its rows."""
-        ...
+    Attributes:
+        reach: The events that it must see.
+        kind: The kind of its rows.
+        in_turn: Whether its matches depend on earlier ones; each event then has a mark.
+        at_any_time: Whether there may be rows where there is no event.
+    """
 
-    @property
-    def reach(self) -> Reach:
-        """The events that it must see."""
-        ...
-
-    @property
-    def in_turn(self) -> bool:
-        """Whether its matches depend on earlier ones; each event then has a mark."""
-        ...
-
-    @property
-    def rows(self) -> pa.Schema:
-        """The columns of its rows."""
-        ...
-
-    @property
-    def at_any_time(self) -> bool:
-        """Whether there may be rows where there is no event."""
-        ...
+    reach: Reach
+    kind: str = "match"
+    in_turn: bool = False
+    at_any_time: bool = False
 
     def is_due(self, ts: npt.NDArray[np.int64], owned: Owned) -> bool:
-        """Return whether there may be rows in a stretch, by the times of the events."""
-        ...
+        """Return whether there may be rows in a stretch: an event lies in it, by their times."""
+        assert owned.until is not None
+        inside = ts < owned.until
+        if owned.since is not None:
+            inside &= ts >= owned.since
+        return bool(inside.any())
 
+    @abstractmethod
     def batches(
         self, events: EventColumns, owned: Owned, carried: Carried
     ) -> Iterator[pa.RecordBatch | str]:
@@ -114,44 +107,24 @@ class Search(Protocol):
 
         `carried` is updated.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
-class MatchSearch:
+class MatchSearch(Search):
     """The search for the matches of queries that are run as one.
 
     Attributes:
         table: The columns of the matches of all queries.
         written: The columns of the matches of each query, by its number.
-        reach: The events that it must see.
         name: The name of its plan, where plans follow the stream; "" for the only query.
         plans: Chooses the plan of each stretch; None: always that of `group`.
-        kind: The kind of the rows.
     """
 
     group: Group
     table: OneTable
     written: Mapping[int, MatchColumns]
-    reach: Reach
     name: str = ALONE
     plans: SlicePlans | None = None
-    kind: str = "match"
-    at_any_time: bool = False
-
-    @property
-    def in_turn(self) -> bool:
-        """As for any search."""
-        return self.group.query.chooses
-
-    @property
-    def rows(self) -> pa.Schema:
-        """The columns of its rows."""
-        return self.table.schema
-
-    def is_due(self, ts: npt.NDArray[np.int64], owned: Owned) -> bool:
-        """Return whether an event lies in the stretch: one of each match does."""
-        return has_event(ts, owned)
 
     def batches(
         self, events: EventColumns, owned: Owned, carried: Carried
@@ -189,12 +162,3 @@ def said_of(carried: Carried, plans: SlicePlans | None, detector: Detector) -> I
 def counted_by_time(events: EventColumns) -> EventColumns:
     """Return events numbered in time order."""
     return replace(events, arrivals=np.arange(len(events)), places=None)
-
-
-def has_event(ts: npt.NDArray[np.int64], owned: Owned) -> bool:
-    """Return whether an event lies in a stretch of time, by the times of the events."""
-    assert owned.until is not None
-    inside = ts < owned.until
-    if owned.since is not None:
-        inside &= ts >= owned.since
-    return bool(inside.any())

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -25,7 +23,7 @@ from cepkit.pattern.names import name_text
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
-from cepkit.spark.streaming.searches import Carried, Reach, Search
+from cepkit.spark.streaming.searches import Carried, Search
 from cepkit.stream.columns import EventColumns
 
 AWAITED, WINDOW_END = "awaited", "window_end"
@@ -40,7 +38,7 @@ def with_timeout(rows: pa.Schema) -> pa.Schema:
 
 
 @dataclass(frozen=True, slots=True)
-class TimeoutSearch:
+class TimeoutSearch(Search):
     """The partial matches that wait for one variable when their window ends.
 
     Attributes:
@@ -52,23 +50,6 @@ class TimeoutSearch:
     search: Search
     awaited: str
     start: int
-    kind: str = "timed-out"
-    in_turn: bool = False
-    at_any_time: bool = False
-
-    @property
-    def reach(self) -> Reach:
-        """As for any search."""
-        return self.search.reach
-
-    @property
-    def rows(self) -> pa.Schema:
-        """The columns of its rows."""
-        return with_timeout(self.search.rows)
-
-    def is_due(self, ts: npt.NDArray[np.int64], owned: Owned) -> bool:
-        """Return whether an event lies in the stretch: the last one that came does."""
-        return self.search.is_due(ts, owned)
 
     def batches(
         self, events: EventColumns, owned: Owned, carried: Carried
@@ -80,7 +61,7 @@ class TimeoutSearch:
                 awaited = pa.array([self.awaited] * batch.num_rows, pa.string())
                 ends = pc.add(batch.column(self.start).cast(MOMENT), length)
                 columns = [*batch.columns, awaited, ends]
-                yield pa.RecordBatch.from_arrays(columns, schema=self.rows)
+                yield pa.RecordBatch.from_arrays(columns, schema=with_timeout(batch.schema))
 
 
 def timeout_queries(query: Query) -> dict[str, Query]:
