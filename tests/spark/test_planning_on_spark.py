@@ -12,6 +12,7 @@ import cepkit as ck
 from cepkit.pattern.parsing.parser import parse
 from cepkit.spark.passes.kept import kept_of
 from cepkit.spark.profile.planning import statistics_for_plans
+from cepkit.spark.session import warming
 from cepkit.stream.generators import zipf_events
 from tests.spark.test_profile_details import actions_of
 
@@ -75,7 +76,10 @@ def test_joins_are_sampled_in_slices(spark: SparkSession, frame: pd.DataFrame) -
 
 
 @pytest.mark.usefixtures("small_samples")
-def test_further_patterns_take_no_action(spark: SparkSession, frame: pd.DataFrame) -> None:
+def test_further_patterns_take_no_action(
+    spark: SparkSession, frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warming, "_WARM", {spark})  # what starts workers is no action of a plan
     stream = stream_of(spark, frame)
     workers = ck.SparkOptions(route="workers")
 
