@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from benchmarks.results import show, write
 from benchmarks.spark_runs import options, processor_seconds, spent
 from cepkit.pattern.parsing.parser import parse
+from cepkit.spark.profile.planning import statistics_for_plans
 from cepkit.spark.profile.statistics import profile
 from cepkit.spark.session.local import get_session
 from cepkit.stream.generators import zipf_events
@@ -79,7 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _measured(frame: DataFrame, text: str, *, details: bool) -> tuple[float, float | None]:
     before, began = processor_seconds(), time.perf_counter()
     stream = events(frame, time="ts", type="type")
-    profile(stream, parse(text), details=details, progress=False)
+    measure = profile if details else statistics_for_plans
+    measure(stream, parse(text))
     seconds, after = time.perf_counter() - began, processor_seconds()
     return seconds, spent(before, after)
 

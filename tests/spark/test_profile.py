@@ -30,7 +30,7 @@ def test_a_sample_agrees_with_the_whole(spark, window):
     query = parse(TEXT + WINDOWS[window])
     stream = events(spark.createDataFrame(TABLE).repartition(3), time="ts", type="type")
     exact = local(TABLE, query)
-    found = profile(stream, query, sample_events=12_000, progress=False)
+    found = profile(stream, query, sample_events=12_000)
     assert dict(found.rates) == pytest.approx(dict(exact.rates))
     assert (found.events, found.first, found.last) == (exact.events, exact.first, exact.last)
     assert found.same_key == pytest.approx(exact.same_key)
@@ -51,7 +51,6 @@ def test_same_seed_gives_the_same_statistics_for_any_row_order(spark):
             query,
             seed=seed,
             sample_events=10_000,
-            progress=False,
         )
         for table, parts, seed in ((ties, 1, 5), (mixed, 4, 5), (ties, 1, 6))
     ]
@@ -68,7 +67,7 @@ def test_profile_counts_dropped_rows_and_types_that_never_occur(spark):
     query = parse("PATTERN SEQ(A a, B b, Z z) WITHIN 1 h")
     roles = {"time": "t", "type": "kind", "timezone": "UTC"}
     exact = local(table, query, **roles)
-    found = profile(events(spark.createDataFrame(table), **roles), query, progress=False)
+    found = profile(events(spark.createDataFrame(table), **roles), query)
     assert found == exact
     assert found.dropped == Dropped(2, 1)
     assert found.never_occurring == ("Z",)

@@ -172,10 +172,7 @@ def test_samples_are_unbiased(spark: SparkSession) -> None:
     )
     exact = local(frame, text)
     stream = ck.events(spark.createDataFrame(frame), time="ts", type="type")
-    runs = [
-        profile(stream, parse(text), seed=seed, sample_events=3000, progress=False)
-        for seed in range(12)
-    ]
+    runs = [profile(stream, parse(text), seed=seed, sample_events=3000) for seed in range(12)]
     for pair in (frozenset("ab"), frozenset("bc")):
         found = np.array([run.selectivities[pair].share for run in runs])
         spread = found.std(ddof=1) / np.sqrt(len(runs))
@@ -257,7 +254,7 @@ def test_a_profile_takes_two_actions_and_plans_none(
     stream = ck.events(on_spark(spark, mixed), time=time, type="type", timezone="UTC")
     query = ck.parse(CASES["two keys and a text"] + partition)
     found: list[Statistics] = []
-    taken = actions_of(spark, lambda: found.append(profile(stream, query, progress=False)))
+    taken = actions_of(spark, lambda: found.append(profile(stream, query)))
     assert taken == 2
     everything = found[0]
     assert everything.over_time is not None
@@ -275,7 +272,7 @@ def test_partitions_that_overlap_far_in_time_take_one_action_more(
     stream = ck.events(rows, time="ts", type="type")
     query = ck.parse(CASES["two keys and a text"])
     found: list[Statistics] = []
-    taken = actions_of(spark, lambda: found.append(profile(stream, query, progress=False)))
+    taken = actions_of(spark, lambda: found.append(profile(stream, query)))
     assert taken == 3
     assert found[0].lateness == local(data.iloc[::-1], CASES["two keys and a text"]).lateness
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from cepkit.progress import Progress
 from cepkit.spark.passes.part import Part, Types
 from cepkit.spark.passes.rows import StreamRows
 from cepkit.spark.passes.sample import Sample
@@ -60,18 +59,15 @@ def kept_of(stream: Stream) -> Kept:
     return kept
 
 
-def counted(
-    stream: Stream, wide: Collection[str] = (), *, progress: Progress = "auto"
-) -> TypeCounts:
+def counted(stream: Stream, wide: Collection[str] = ()) -> TypeCounts:
     """Return the rows of a stream by type; unless they are kept, a job counts them.
 
     Args:
         wide: Columns of variable width whose bytes are needed.
-        progress: Whether to show a bar: see `run_with_progress`.
     """
     kept = kept_of(stream)
     known = {} if kept.counts is None else kept.counts.bytes
     if kept.counts is None or not set(wide) <= set(known):
         columns = tuple(dict.fromkeys((*known, *wide)))
-        kept.counts = count_types(StreamRows(stream), columns, progress=progress)
+        kept.counts = count_types(StreamRows(stream), columns)
     return kept.counts

@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
-from cepkit.progress import Progress
 from cepkit.spark.cells.sending import Integers
 from cepkit.spark.passes.here import in_one_action
 from cepkit.spark.passes.part import Types
@@ -67,14 +66,11 @@ class TypeCounts:
         )
 
 
-def count_types(
-    source: StreamRows, wide: Collection[str] = (), *, progress: Progress = "auto"
-) -> TypeCounts:
+def count_types(source: StreamRows, wide: Collection[str] = ()) -> TypeCounts:
     """Count the rows of each type and find the first and the last event.
 
     Args:
         wide: Columns of variable width whose bytes are added up.
-        progress: Whether to show a bar: see `run_with_progress`.
     """
     rows, schema = source.rows, source.schema
     time, (kind, type_of_kind) = source.column(schema.time), source.type
@@ -90,7 +86,7 @@ def count_types(
     frames = {"by type": by_type}
     if isinstance(source.kind(schema.time), t.StringType):
         frames["ends"] = _ends_of_texts(source)
-    tables = run_with_progress(lambda: in_one_action(frames), "counting events", progress=progress)
+    tables = run_with_progress(lambda: in_one_action(frames), "counting events")
     table = tables["by type"]
     codes, texts = type_codes(table.column("type"), schema.type)
     names = [None if code < 0 else str(texts[code]) for code in codes.tolist()]

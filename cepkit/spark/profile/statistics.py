@@ -27,7 +27,6 @@ from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.kinds import check_no_type_is_a_kind
 from cepkit.pattern.policies import TimeWindow
 from cepkit.pattern.query import Query
-from cepkit.progress import Progress
 from cepkit.spark.cells.dealing import Batches, dealt_out, unpacked
 from cepkit.spark.cells.layout import Cut, Layout
 from cepkit.spark.cells.sending import Sending, measuring
@@ -73,7 +72,6 @@ def profile(
     seed: int = 0,
     sample_events: int = SAMPLE_EVENTS,
     joins: bool = True,
-    progress: Progress = "auto",
 ) -> Statistics:
     """Measure a Spark stream.
 
@@ -81,7 +79,6 @@ def profile(
         seed: Seed of the sample.
         sample_events: About how many events of the pattern's types to measure.
         joins: Whether to sample joins, if the stream is small enough to measure completely.
-        progress: Whether to show a bar: see `run_with_progress`.
 
     Raises:
         StreamError: A missing column, a time that is no time, a column that cannot be read.
@@ -94,7 +91,7 @@ def profile(
     nothing = sending.nothing
     check_kinds(query, nothing.kinds)
     source = StreamRows(stream)
-    known = kept_of(stream).counts = count_types(source, progress=progress)
+    known = kept_of(stream).counts = count_types(source)
     counts = known.counts
     check_no_type_is_a_kind(sending.kinds, counts.by_type)
     sample: _Sample | None = None
@@ -116,7 +113,7 @@ def profile(
         same_key = counter.same_key(pairs, counts.events)
         return replace(counts, same_key=same_key, details=details), tables
 
-    counts, tables = run_with_progress(measured, "measuring conditions", progress=progress)
+    counts, tables = run_with_progress(measured, "measuring conditions")
     if sample is None:
         return combine(query, counts, [tally_slice(nothing, query, seed=seed)])
     tallies, joined = _measured(tables["sample"])
