@@ -358,7 +358,7 @@ class Join:
 
 def _in(low: Ints, high: Ints) -> int:
     """Return how many candidates are in all ranges."""
-    return int((np.maximum(low, high) - low).sum())
+    return int((np.maximum(low, high) - low).sum(dtype=np.int64))
 
 
 def _stretches(
