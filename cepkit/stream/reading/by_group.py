@@ -124,5 +124,5 @@ class _ColumnOfGroups:
             code_of = np.append(np.searchsorted(every, part.dictionary), -1).astype(np.int32)
             for begin in range(0, len(part.values), BLOCK):
                 block = part.values[begin : begin + BLOCK]
-                block[:] = code_of[block]
+                block[:] = code_of.take(block, mode="wrap")
         return every

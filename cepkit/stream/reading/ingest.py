@@ -410,7 +410,7 @@ def _sorted(codes: Codes, values: pa.Array, *, distinct: bool) -> tuple[Codes, T
     renumbered[order] = rank
     for begin in range(0, len(codes), BLOCK):
         block = codes[begin : begin + BLOCK]
-        block[:] = renumbered[block]
+        block[:] = renumbered.take(block, mode="wrap")  # twice as fast as indexing
     return codes, texts
 
 

@@ -44,7 +44,6 @@ def microseconds(
         timezone: The zone of times without one; None is UTC. See `time_zones` for local times that
             occur twice or never.
         into: An array that may be filled and returned in place of a new one.
-        into: An array that may be filled and returned in place of a new one.
 
     Returns:
         A new int64 array with `MISSING_INTEGER` for null, NaN, and texts that mean null.
