@@ -100,11 +100,10 @@ def reads_time(query: Query) -> bool:
     """Return whether conditions read the time of an event other than by a column."""
     if query.bounds or calendar_bounds(query.structure, query.window):
         return True
-    nodes = c.walk(query.where) if query.where is not None else ()
-    return any(isinstance(node, c.Attribute) and node.name == c.TIME for node in nodes)
+    return any(isinstance(n, c.Attribute) and n.name == c.TIME for n in c.walk(query.where))
 
 
 def attributes_read(query: Query) -> tuple[str, ...]:
     """Return the attributes that a query reads, with those of PARTITION BY."""
-    names = {name for _, name in c.attributes_of(query.where)} if query.where else set()
+    names = {name for _, name in c.attributes_of(query.where)}
     return tuple(sorted(names | set(query.partition_by)))

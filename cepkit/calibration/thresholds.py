@@ -210,9 +210,8 @@ def loosest(
     where += [c.IsNull(value, True) for value in values.values()]
     if key is not None:
         values["key"] = key
-    whole = None if not where else where[0] if len(where) == 1 else c.AllOf(tuple(where))
     returned = tuple(ResultColumn(name, value) for name, value in values.items())
     plain = without_kinds(query)
     if any(each.value is None for each in thresholds):
         plain = replace(plain, window=TimeWindow(int(longest)))
-    return check(replace(plain, where=whole, returned=returned, parameters=(), text=None))
+    return check(replace(plain, where=c.all_of(where), returned=returned, parameters=(), text=None))

@@ -63,7 +63,7 @@ def table_of(names: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _shown(query: Query, schema: Schema) -> list[tuple[str, str]]:
-    read = attributes_of(query.where) if query.where is not None else frozenset()
+    read = attributes_of(query.where)
     columns, keyed = [], False
     for event in bound_events_of(query.written):
         columns.append((event.variable, schema.time))

@@ -193,9 +193,7 @@ def _matches(frame: pd.DataFrame, query: Query) -> tuple[str, str]:
 def _table(frame: pd.DataFrame, query: Query) -> str:
     variables = [str(name) for name in frame.columns if name not in (START, END)]
     time = showing.infer_time(frame, variables)
-    attributes_in_conditions = (
-        {name for _, name in attributes_of(query.where)} if query.where is not None else set()
-    )
+    attributes_in_conditions = {name for _, name in attributes_of(query.where)}
     present = [e for v in variables for item in frame[v] for e in showing.events_in(item)][:1]
     names = list(present[0]) if present else []
     # Time and the attributes in conditions first; then the rest if the event is narrow.

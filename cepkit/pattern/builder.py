@@ -25,7 +25,7 @@ from cepkit.arguments import typed
 from cepkit.errors import ArgumentError, PatternError, shown
 from cepkit.pattern import nodes as n
 from cepkit.pattern.checks import check
-from cepkit.pattern.conditions import Aggregate, AllOf, Comparison, Expression
+from cepkit.pattern.conditions import Aggregate, AllOf, Comparison, Expression, all_of
 from cepkit.pattern.kinds import lowered, resolved
 from cepkit.pattern.parsing.parser import parse, parse_condition, parse_part, parse_window
 from cepkit.pattern.policies import CountWindow, StepBound, Strategy, TimeWindow, Window
@@ -90,10 +90,7 @@ class Pattern:
                 items.extend(condition.items)
             elif condition is not None:
                 items.append(condition)
-        if not items:
-            return self
-        where = items[0] if len(items) == 1 else AllOf(tuple(items))
-        return Pattern(replace(self.parts, where=where))
+        return Pattern(replace(self.parts, where=all_of(items)))
 
     def within(
         self,

@@ -17,12 +17,11 @@ from cepkit.pattern.conditions import (
     Attribute,
     Expression,
     distance_of,
-    has_set_functions,
+    functions_in,
     of_neighbours,
     reads_ahead,
     variables_of,
 )
-from cepkit.pattern.conditions import walk as parts_of_condition
 from cepkit.pattern.numbers import next_condition, side_by_side
 from cepkit.pattern.policies import StepBound
 from cepkit.pattern.rewrite import renamed, replaced
@@ -302,13 +301,11 @@ def is_implied(event: n.Event) -> bool:
 
 def sets_in(condition: Expression) -> Sets:
     """Return the variables whose whole sets a condition reads."""
-    parts = parts_of_condition(condition) if has_set_functions(condition) else ()
-    return frozenset(part.variable or "" for part in parts if isinstance(part, Aggregate))
+    return frozenset(part.variable or "" for part in functions_in(condition))
 
 
 def _functions_of(condition: Expression, variable: str) -> set[str]:
-    nodes = (node for node in parts_of_condition(condition) if isinstance(node, Aggregate))
-    return {node.function for node in nodes if node.variable == variable}
+    return {node.function for node in functions_in(condition) if node.variable == variable}
 
 
 def _of_next_member(variable: str, name: str, node: Attribute | Aggregate) -> Expression:

@@ -14,7 +14,7 @@ Set functions leave missing values out, as SQL's do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal as OneOf
@@ -257,9 +257,15 @@ def children(expression: Expression) -> tuple[Expression, ...]:
     return trees.children(expression)
 
 
-def walk(expression: Expression) -> Iterator[Expression]:
+def walk(expression: Expression | None) -> Iterator[Expression]:
     """Yield `expression` and all expressions below it, in the order of the text."""
-    return trees.walk(expression)
+    return iter(()) if expression is None else trees.walk(expression)
+
+
+def functions_in(expression: Expression) -> Iterator[Aggregate]:
+    """Yield the functions of sets in `expression`."""
+    parts = walk(expression) if expression.has_set_functions else ()
+    return (node for node in parts if isinstance(node, Aggregate))
 
 
 NUMBER = "\x01number"
@@ -313,8 +319,7 @@ def distance_of(function: str) -> int:
 
 def reach_back(expression: Expression) -> int:
     """Return the number of members that must precede the current one in `expression`."""
-    nodes = (node for node in walk(expression) if isinstance(node, Aggregate))
-    return max((distance_of(node.function) for node in nodes), default=0)
+    return max((distance_of(node.function) for node in functions_in(expression)), default=0)
 
 
 DISTINCT = "count distinct"
@@ -326,10 +331,8 @@ _PREV = "prev"
 
 def set_of_prev(expression: Expression) -> str | None:
     """Return the variable of the set whose members `expression` compares with earlier ones."""
-    for node in walk(expression) if expression.has_set_functions else ():
-        if isinstance(node, Aggregate) and distance_of(node.function):
-            return node.variable
-    return None
+    functions = functions_in(expression)
+    return next((node.variable for node in functions if distance_of(node.function)), None)
 
 
 RUNNING = "running "
@@ -345,10 +348,8 @@ def plain_function(function: str) -> str:
 
 def set_of_running(expression: Expression) -> str | None:
     """Return the variable of the set that a running function reads, as in sum(b[..i].x)."""
-    for node in walk(expression) if expression.has_set_functions else ():
-        if isinstance(node, Aggregate) and node.function.startswith((RUNNING, EARLIER)):
-            return node.variable
-    return None
+    running = (n for n in functions_in(expression) if n.function.startswith((RUNNING, EARLIER)))
+    return next((node.variable for node in running), None)
 
 
 def set_of_members(expression: Expression) -> str | None:
@@ -358,8 +359,7 @@ def set_of_members(expression: Expression) -> str | None:
 
 def has_functions_of(expression: Expression, variable: str) -> bool:
     """Return whether `expression` reads a function of the set `variable`."""
-    nodes = (node for node in walk(expression) if isinstance(node, Aggregate))
-    return any(node.variable == variable for node in nodes)
+    return any(node.variable == variable for node in functions_in(expression))
 
 
 def reads_ahead(expression: Expression, variable: str) -> bool:
@@ -369,8 +369,7 @@ def reads_ahead(expression: Expression, variable: str) -> bool:
         and not distance_of(node.function)
         and not node.function.startswith(RUNNING)
         and (place_of(node.function) or -1) < 0
-        for node in walk(expression)
-        if isinstance(node, Aggregate)
+        for node in functions_in(expression)
     )
 
 
@@ -385,7 +384,7 @@ def is_filter(expression: Expression) -> bool:
     return len(variables_of(expression)) == 1 and not has_set_functions(expression)
 
 
-def attributes_of(expression: Expression) -> frozenset[tuple[str, str]]:
+def attributes_of(expression: Expression | None) -> frozenset[tuple[str, str]]:
     """Return the (variable, attribute) pairs that `expression` reads, besides the time."""
     return frozenset(
         (node.variable, name)
@@ -406,7 +405,7 @@ def member_attributes_of(expression: Expression) -> frozenset[tuple[str, str]]:
 def ordered_attributes(expression: Expression | None) -> tuple[str, ...]:
     """Return the attributes whose order decides in a condition, as in `a.price < b.price`."""
     names = []
-    for node in () if expression is None else walk(expression):
+    for node in walk(expression):
         match node:
             case Comparison("<" | "<=" | ">" | ">=", left, right):
                 sides: tuple[Expression, ...] = (left, right)
@@ -416,6 +415,12 @@ def ordered_attributes(expression: Expression | None) -> tuple[str, ...]:
                 continue
         names += [side.name for side in sides if isinstance(side, Attribute)]
     return tuple(dict.fromkeys(names))
+
+
+def all_of(conditions: Iterable[Expression]) -> Expression | None:
+    """Return the condition that all of some hold: one alone as it is, None for none."""
+    items = tuple(conditions)
+    return AllOf(items) if len(items) > 1 else items[0] if items else None
 
 
 def conjuncts(expression: Expression | None) -> tuple[Expression, ...]:

@@ -132,7 +132,7 @@ def lowered(query: Query) -> Query:
         if seen.setdefault(kind.name, kind) != kind:
             raise PatternError(f"two kinds are called '{kind.name}'", span=kind.span)
     parts += _own_conditions(query, parts)
-    return replace(query, where=parts[0] if len(parts) == 1 else c.AllOf(parts))
+    return replace(query, where=c.all_of(parts))
 
 
 def raised(query: Query) -> tuple[tuple[Kind, ...], Query]:
@@ -146,9 +146,7 @@ def raised(query: Query) -> tuple[tuple[Kind, ...], Query]:
     parts = _conditions_of(query.written)
     if not set(map(repr, parts)) <= set(map(repr, c.conjuncts(query.where))):
         return (), without_kinds(query)
-    own = _own_conditions(query, parts)
-    where = own[0] if len(own) == 1 else c.AllOf(own) if own else None
-    return kinds, replace(query, where=where)
+    return kinds, replace(query, where=c.all_of(_own_conditions(query, parts)))
 
 
 def without_kinds(query: Query) -> Query:

@@ -8,7 +8,6 @@ wider pattern is an ordinary one (AND, with bounds between the times), so the en
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import combinations
@@ -17,13 +16,13 @@ from cepkit.errors import UnsupportedError
 from cepkit.pattern.bounds import bound_of
 from cepkit.pattern.conditions import (
     TIME,
-    AllOf,
     Arithmetic,
     Attribute,
     Comparison,
     Expression,
     Literal,
     Negative,
+    all_of,
     attributes_of,
     conjuncts,
     variables_of,
@@ -146,7 +145,7 @@ def _with_differences(query: Query, time: str) -> Query:
                 f"a bound of the time between two events, as b.{time} - a.{time} <= 5 seconds",
             )
         where += [_stored(each) for each in differences]
-    return replace(query, where=_all_of(where))
+    return replace(query, where=all_of(where))
 
 
 def _differences(condition: Expression, time: str) -> list[Difference]:
@@ -208,12 +207,6 @@ def _difference_of(condition: Expression) -> Difference | None:
             return None
 
 
-def _all_of(conditions: Sequence[Expression]) -> Expression | None:
-    if len(conditions) < 2:
-        return conditions[0] if conditions else None
-    return AllOf(tuple(conditions))
-
-
 def _refusal(what: str, hint: str) -> UnsupportedError:
     return UnsupportedError(f"clock_error= with {what}", hint=hint)
 
@@ -254,7 +247,7 @@ def widened(query: Query, error: int, *, breaking: bool = False) -> Query:
     return replace(
         query,
         structure=_unordered(query.written),
-        where=_all_of(where),
+        where=all_of(where),
         window=None if window is None else TimeWindow(window + 2 * error),
         bounds=(),
         text=None,

@@ -19,8 +19,7 @@ from typing import assert_never
 
 from cepkit.errors import UnsupportedError
 from cepkit.pattern import nodes as n
-from cepkit.pattern.conditions import AllOf, conjuncts
-from cepkit.pattern.conditions import Expression as Condition
+from cepkit.pattern.conditions import all_of
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.kinds import lowered, resolved
 from cepkit.pattern.parsing.parser import parse
@@ -136,15 +135,16 @@ def _pattern(bound: BoundQuery) -> Query:
     if end is None:
         partition = Strategy.PARTITION_CONTIGUITY
         strategy = partition if bound.partition else Strategy.STRICT_CONTIGUITY
-    where = _all_of(conditions) if conditions else None
     return lowered(
-        Query(structure, where, window, strategy, tuple(bound.partition), after_match=skip)
+        Query(
+            structure,
+            all_of(conditions),
+            window,
+            strategy,
+            tuple(bound.partition),
+            after_match=skip,
+        )
     )
-
-
-def _all_of(conditions: list[Condition]) -> Condition:
-    parts = tuple(part for condition in conditions for part in conjuncts(condition))
-    return parts[0] if len(parts) == 1 else AllOf(parts)
 
 
 def _rows_and_end(pattern: RowPattern) -> tuple[list[str], Repetition | None]:
@@ -203,7 +203,9 @@ def _kinds(bound: BoundQuery, rows: list[str]) -> dict[str, n.Kind]:
             while name in (kind.name for kind in kinds.values()):
                 name += "_"
             row = RowWriter(bound, [variable], [""], 0)
-            kinds[variable] = n.Kind(name, None, _all_of([*map(row.of, alone)]))
+            condition = all_of(map(row.of, alone))
+            assert condition is not None
+            kinds[variable] = n.Kind(name, None, condition)
     return kinds
 
 

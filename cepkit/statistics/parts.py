@@ -280,7 +280,7 @@ def readers(query: Query) -> dict[str, frozenset[str]]:
     """Return, for each attribute that a query reads, the variables that read it."""
     variables: dict[str, set[str]] = {}
     once = in_first(query.groups)
-    for variable, name in attributes_of(query.where) if query.where is not None else ():
+    for variable, name in attributes_of(query.where):
         variables.setdefault(name, set()).add(once.get(variable, variable))
     for name in query.partition_by:
         variables[name] = {event.variable for event in events_of(query.structure)}

@@ -56,8 +56,7 @@ class StreamCounts:
 
 def attributes_read(query: Query) -> frozenset[str]:
     """Return the columns that a measurement of `query` needs besides time and type."""
-    pairs = attributes_of(query.where) if query.where is not None else ()
-    return frozenset(name for _, name in pairs) | frozenset(query.partition_by)
+    return frozenset((*(name for _, name in attributes_of(query.where)), *query.partition_by))
 
 
 def count_stream(columns: EventColumns, query: Query, *, details: bool = True) -> StreamCounts:

@@ -92,7 +92,6 @@ def timeout_queries(query: Query) -> dict[str, Query]:
     for k in range(1, len(events)):
         awaited, known = events[k].variable, {event.variable for event in events[: k + 1]}
         about = tuple(p for p in parts if c.variables_of(p) <= known)
-        where = None if not about else about[0] if len(about) == 1 else c.AllOf(about)
         bounds = tuple(bound for bound in query.bounds if {bound.first, bound.last} <= known)
         if events[k] in firsts:
             together = [*map(c.variables_of, about), *({b.first, b.last} for b in bounds)]
@@ -100,7 +99,7 @@ def timeout_queries(query: Query) -> dict[str, Query]:
         shorter = _shorter(query.structure, known, awaited)
         assert shorter is not None
         shorter_query = replace(
-            query, structure=shorter, where=where, bounds=bounds, returned=(), text=None
+            query, structure=shorter, where=c.all_of(about), bounds=bounds, returned=(), text=None
         )
         queries[awaited] = check(shorter_query)
     return queries
