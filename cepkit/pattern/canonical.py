@@ -15,7 +15,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, permutations, product
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from cepkit.pattern import conditions as c
 from cepkit.pattern.names import name_text
@@ -24,6 +24,8 @@ from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow, Window
 from cepkit.pattern.printer import expression_text
 from cepkit.pattern.rewrite import MIRRORED, about, replaced, without_not
+
+Name = TypeVar("Name")
 
 PLACEHOLDER = "_"
 """The variable of the conditions of a canonical event."""
@@ -157,17 +159,13 @@ class _Part:
         )
 
     def arrangements(self) -> Iterator[tuple[str, ...]]:
-        """Yield the candidate orders of the variables; the least form among them is canonical."""
+        """Return the candidate orders of the variables; the least form among them is canonical."""
         colours = self._colours()
         groups = [
             [name for name in self.events if colours[name] == colour]
             for colour in sorted({*colours.values()})
         ]
-        if math.prod(math.factorial(len(group)) for group in groups) > MOST_ARRANGEMENTS:
-            yield tuple(chain.from_iterable(groups))
-            return
-        for arrangement in product(*map(permutations, groups)):
-            yield tuple(chain.from_iterable(arrangement))
+        return arranged(groups)
 
     def _colours(self) -> dict[str, int]:
         """Return a number for each variable; variables that the branch distinguishes differ."""
@@ -192,6 +190,13 @@ class _Part:
         names = {v: f"_{colour}" for v, colour in colours.items()} | {variable: PLACEHOLDER}
         about = [each for each in self.conditions if variable in c.variables_of(each)]
         return others, sorted(map(expression_text, canonical_conditions(about, names)))
+
+
+def arranged(groups: Sequence[Sequence[Name]]) -> Iterator[tuple[Name, ...]]:
+    """Yield the orders of groups, each in any order; if these are too many, the given one alone."""
+    many = math.prod(math.factorial(len(group)) for group in groups) > MOST_ARRANGEMENTS
+    orders = ((group,) for group in groups) if many else map(permutations, groups)
+    return (tuple(chain.from_iterable(each)) for each in product(*orders))
 
 
 def _ranks(keys: Mapping[str, tuple[object, ...]]) -> dict[str, int]:

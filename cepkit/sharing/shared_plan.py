@@ -243,30 +243,19 @@ class SharedPlan(WithPrinter):
         """
         return pd.DataFrame.from_records(
             [
-                (
-                    number,
-                    node.pattern,
-                    "" if node.window is None else window_text(node.window),
-                    list(node.names),
-                    len(node.users),
-                    list(node.sources),
-                    node.alive,
-                    node.cost,
-                    list(node.ends),
-                )
+                {
+                    "node": number,
+                    "pattern": node.pattern,
+                    "window": "" if node.window is None else window_text(node.window),
+                    "patterns": list(node.names),
+                    "users": len(node.users),
+                    "sources": list(node.sources),
+                    "alive": node.alive,
+                    "cost": node.cost,
+                    "ends": list(node.ends),
+                }
                 for number, node in enumerate(self.nodes)
-            ],
-            columns=[
-                "node",
-                "pattern",
-                "window",
-                "patterns",
-                "users",
-                "sources",
-                "alive",
-                "cost",
-                "ends",
-            ],
+            ]
         )
 
 

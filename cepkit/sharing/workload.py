@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from itertools import chain, groupby, permutations, product
-from math import factorial, prod
+from itertools import groupby
 from operator import or_
 from typing import TypeAlias, TypeVar
 
-from cepkit.pattern.canonical import MOST_ARRANGEMENTS
+from cepkit.pattern.canonical import arranged
 from cepkit.pattern.conditions import variables_of
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
@@ -118,9 +117,7 @@ class Sharer:
             return self.events[x], others
 
         groups = [list(group) for _, group in groupby(sorted(places, key=colour), key=colour)]
-        if prod(factorial(len(group)) for group in groups) > MOST_ARRANGEMENTS:
-            return [tuple(chain.from_iterable(groups))]
-        return (tuple(chain.from_iterable(each)) for each in product(*map(permutations, groups)))
+        return arranged(groups)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

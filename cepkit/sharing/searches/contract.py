@@ -7,13 +7,11 @@ it in.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Protocol, TypeAlias
 
-from cepkit.planners.contract import SearchInterrupted
+from cepkit.planners.search import Begun
 from cepkit.sharing.plan_graph import Changes, PlanGraph, Prepared
 from cepkit.sharing.prices import number_of
 
@@ -64,8 +62,8 @@ class SharingSearch(Protocol):
         ...
 
 
-class Progressed:
-    """The best plans so far of a search, its observer and its clock.
+class Progressed(Begun):
+    """The best plans so far of a search, and its observer.
 
     Args:
         graph: The initial plans.
@@ -73,23 +71,17 @@ class Progressed:
         seconds: When it must stop; None for never.
     """
 
+    best: Changes
+
     def __init__(
         self, graph: PlanGraph, observe: SharingObserver | None, seconds: float | None = None
     ) -> None:
+        super().__init__(seconds)
         self.graph = graph
-        self.best: Changes = dict(graph.choices)
+        self.best = dict(graph.choices)
         self.cost = graph.cost
-        self.examined = 0
-        self.done: float | None = None
         self._observe = observe
-        self._limit = seconds
-        self._begin = perf_counter()
         self.report()
-
-    @property
-    def out_of_time(self) -> bool:
-        """Whether the time limit is over."""
-        return self._limit is not None and perf_counter() - self._begin >= self._limit
 
     def offer(self) -> bool:
         """Keep the plans of the graph if they are better than the best so far."""
@@ -102,18 +94,5 @@ class Progressed:
     def report(self) -> None:
         """Report the state of the search to the observer."""
         if self._observe is not None:
-            seconds = perf_counter() - self._begin
             cost = number_of(self.cost)
-            self._observe(SharingObserved(seconds, self.examined, cost, self.done))
-
-    @contextlib.contextmanager
-    def interruptible(self) -> Iterator[None]:
-        """If the user interrupts, make the best plans so far the result.
-
-        Raises:
-            SearchInterrupted: The user interrupted.
-        """
-        try:
-            yield
-        except KeyboardInterrupt:
-            raise SearchInterrupted(self.best) from None
+            self._observe(SharingObserved(self.seconds, self.examined, cost, self.done))
