@@ -26,7 +26,7 @@ from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import CountWindow, StepBound, Strategy, TimeWindow, Window
 from cepkit.pattern.query import Query
 from cepkit.pattern.repetitions import in_first
-from cepkit.pattern.unrolling.structures import unrolled
+from cepkit.pattern.unrolling import unrolled
 from cepkit.stream.schema import TIES, Ties
 from tests.judge import BudgetError, Event, Match, judge
 

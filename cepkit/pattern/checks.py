@@ -22,7 +22,7 @@ from cepkit.pattern.query import RESULT_ENDS, Query
 from cepkit.pattern.repetitions import Repetitions
 from cepkit.pattern.run_checks import check_loops, check_runs
 from cepkit.pattern.structure_checks import check_names, check_structure, may_be_all
-from cepkit.pattern.unrolling.structures import unrolled
+from cepkit.pattern.unrolling import unrolled
 from cepkit.pattern.zones import in_zone, known_zone
 from cepkit.stream.warnings import warn_of_condition, warn_of_short_window
 

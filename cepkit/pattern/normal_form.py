@@ -32,7 +32,7 @@ from cepkit.pattern.policies import StepBound, Strategy, Window
 from cepkit.pattern.query import Query
 from cepkit.pattern.repetitions import Repetitions, in_first
 from cepkit.pattern.rewrite import renamed
-from cepkit.pattern.unrolling.structures import unrolled
+from cepkit.pattern.unrolling import unrolled
 
 
 @dataclass(frozen=True)

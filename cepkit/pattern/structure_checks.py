@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import assert_never
 
 from cepkit.errors import PatternError
@@ -12,7 +13,6 @@ from cepkit.pattern.nodes import walk as walk_structure
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.printer import structure_text
 from cepkit.pattern.query import Query
-from cepkit.pattern.unrolling.checks import check_group, word_for
 
 
 def instead_of_not(item: n.Structure) -> str | None:
@@ -137,7 +137,48 @@ def _check_set(node: n.Kleene) -> None:
             span=node.span,
         )
     if group is not None:
-        check_group(node, group)
+        _check_group(node, group)
+
+
+def _check_group(node: n.Kleene, group: n.Seq | n.And) -> None:
+    """Refuse a group whose repetitions could differ in their events, or have no limit.
+
+    Raises:
+        PatternError: It has other items than single events, UNTIL or GREEDY, or no maximum.
+    """
+    for item in group.items:
+        event = item.item if isinstance(item, n.First | n.Next | n.Not) else item
+        if isinstance(item, n.Not) and isinstance(event, n.Next):
+            event = event.item
+        if not isinstance(event, n.Event):
+            raise PatternError(
+                f"KL stands around {word_for(group)} with {word_for(item)} inside",
+                expected="single events in a group that repeats, as in KL(SEQ(A a, B b)){1,5}",
+                span=item.span or node.span,
+            )
+    if node.greedy or node.until is not None:
+        word, written = ("GREEDY", "GREEDY") if node.greedy else ("UNTIL", "UNTIL C c")
+        raise PatternError(
+            f"{word} behind a group that repeats",
+            expected=f"a set of single events before it, as in KL(B b) {written}",
+            span=node.span,
+        )
+    if node.maximum is None:
+        minimum = max(node.minimum, 1)
+        bounded = replace(node, minimum=minimum, maximum=max(5, minimum))
+        raise PatternError(
+            "a group that repeats without a maximum",
+            expected="the greatest number of repetitions",
+            hint=f"write {structure_text(bounded)}",
+            span=node.span,
+        )
+
+
+def word_for(node: n.Structure) -> str:
+    """Return the word for a part of a structure in messages."""
+    if isinstance(node, n.Kleene):
+        return "KL" if n.group_of(node) is None else "a group that repeats"
+    return "a single event" if isinstance(node, n.Event) else type(node).__name__.upper()
 
 
 def _check_absent(item: n.Structure, node: n.Not) -> None:

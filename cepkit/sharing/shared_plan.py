@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 from cepkit.costs.contract import CostModel
@@ -89,7 +90,7 @@ class SharedNode:
         return len(self.users[0].variables)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class SharedPlan(WithPrinter):
     """A plan for each of several patterns, and the nodes that they share.
 
@@ -120,21 +121,15 @@ class SharedPlan(WithPrinter):
     search: str
     cost_model: CostModel
     statistics: Statistics
-    _nodes: tuple[SharedNode, ...] | None = field(
-        default=None, init=False, repr=False, compare=False
-    )
 
-    @property
+    @cached_property
     def nodes(self) -> tuple[SharedNode, ...]:
         """The nodes of all plans, sources before the nodes that join them."""
-        if self._nodes is None:
-            nodes: list[SharedNode] = []
-            for part in _parts_of(self, tuple(map(_mode_of, self.plans))):
-                graph = PlanGraph(part.prepared, part.choices)
-                nodes += _nodes_of(part, graph, self.names, len(nodes))
-            object.__setattr__(self, "_nodes", tuple(nodes))  # derived from frozen fields
-        assert self._nodes is not None
-        return self._nodes
+        nodes: list[SharedNode] = []
+        for part in _parts_of(self, tuple(map(_mode_of, self.plans))):
+            graph = PlanGraph(part.prepared, part.choices)
+            nodes += _nodes_of(part, graph, self.names, len(nodes))
+        return tuple(nodes)
 
     @property
     def shared(self) -> tuple[SharedNode, ...]:

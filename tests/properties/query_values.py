@@ -37,7 +37,7 @@ from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Opt, Or, Seq
 from cepkit.pattern.normal_form import Branch, written_branches
 from cepkit.pattern.policies import AfterMatch, CountWindow, SkipTo, StepBound, Strategy, TimeWindow
 from cepkit.pattern.query import RESULT_ENDS, Query, ResultColumn
-from cepkit.pattern.unrolling.structures import unrolled
+from cepkit.pattern.unrolling import unrolled
 from tests.strategies import named as by_written_names
 
 _INT64 = 2**63
