@@ -276,7 +276,7 @@ def _detect_recorded(
         else:
             plan_to_run = choosing.plan_to_run(query, measured(stream, query, 0, where=where))
         if adapt == "static" and len(plan_to_run.branches) > 1:
-            from cepkit.sharing.branches import with_shared_steps
+            from cepkit.sharing.choose import with_shared_steps
 
             plan_to_run = with_shared_steps(plan_to_run, query)
     else:

@@ -14,40 +14,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import assert_never
+from datetime import datetime, timedelta
+from typing import Any, assert_never
 
-from cepkit.errors import UnsupportedError
+from cepkit.errors import Span, UnsupportedError
+from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes as n
-from cepkit.pattern.conditions import all_of
 from cepkit.pattern.durations import in_microseconds
+from cepkit.pattern.given_times import time_of
 from cepkit.pattern.kinds import lowered, resolved
 from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.policies import AfterMatch, SkipTo, Strategy, TimeWindow
 from cepkit.pattern.printer import to_text
 from cepkit.pattern.query import Query
+from cepkit.pattern.trees import mapped
 from cepkit.printing import Printed
+from cepkit.rowpattern import expressions as e
+from cepkit.rowpattern import nodes as r
 from cepkit.rowpattern.binding import BoundQuery, bind
-from cepkit.rowpattern.expressions import (
-    Expression,
-    RowValue,
-    leaves,
-    place_text,
-)
-from cepkit.rowpattern.nodes import (
-    Alternation,
-    Anchor,
-    Concatenation,
-    Exclusion,
-    Permutation,
-    Repetition,
-    RowPattern,
-    RowQuery,
-    Variable,
-)
-from cepkit.rowpattern.translated_rows import RowWriter, refused
 
 _MOST_ROWS = 100
+_FUNCTIONS = (
+    *("abs", "sqrt", "exp", "ln", "floor", "ceil", "least", "greatest"),
+    *("lower", "upper", "trim", "length", "concat"),
+)
+"""The functions that mean the same in patterns; `ln` is called log there."""
 
 
 class Translatable:
@@ -85,7 +76,7 @@ class RowPatternQuery(Translatable, Printed):
         query: The parsed query.
     """
 
-    query: RowQuery
+    query: r.RowQuery
 
     def _bound(self) -> BoundQuery:
         return bind(self.query)
@@ -104,7 +95,7 @@ def _pattern(bound: BoundQuery) -> Query:
     names = _names(rows)
     skip = _skip(bound, rows, names, known)
     conditions = [
-        RowWriter(bound, rows[: max(known, place + 1)], names, place).of(part)
+        RowWriter(rows[: max(known, place + 1)], names, place).of(part)
         for place, variable in enumerate(rows)
         for part in (
             *(each for each in bound.filters[variable] if not _is_of_row(each)),
@@ -138,7 +129,7 @@ def _pattern(bound: BoundQuery) -> Query:
     return lowered(
         Query(
             structure,
-            all_of(conditions),
+            c.all_of(conditions),
             window,
             strategy,
             tuple(bound.partition),
@@ -147,7 +138,7 @@ def _pattern(bound: BoundQuery) -> Query:
     )
 
 
-def _rows_and_end(pattern: RowPattern) -> tuple[list[str], Repetition | None]:
+def _rows_and_end(pattern: r.RowPattern) -> tuple[list[str], r.Repetition | None]:
     """Return the variable of each row, and the last part if it may have more or fewer rows.
 
     A variable alone that repeats is one row; the last row of a last part may be left out.
@@ -155,16 +146,18 @@ def _rows_and_end(pattern: RowPattern) -> tuple[list[str], Repetition | None]:
     *before, last = _flat(pattern)
     rows = [name for part in before for name in _rows(part)]
     match last:
-        case Repetition(part, least, _, greedy=False):  # no later row asks for more
-            return [*rows, *_rows(Repetition(part, least, least, True, last.span))], None
-        case Repetition(Variable(name) as part, least, most) if most != least and (rows or least):
+        case r.Repetition(part, least, _, greedy=False):  # no later row asks for more
+            return [*rows, *_rows(r.Repetition(part, least, least, True, last.span))], None
+        case r.Repetition(r.Variable(name) as part, least, most) if most != least and (
+            rows or least
+        ):
             least = 0 if _repeats(last) else least
-            return [*rows, *_rows(Repetition(part, least, least, True, last.span)), name], last
+            return [*rows, *_rows(r.Repetition(part, least, least, True, last.span)), name], last
         case _:
             return [*rows, *_rows(last)], None
 
 
-def _repeats(end: Repetition) -> bool:
+def _repeats(end: r.Repetition) -> bool:
     """Return whether the number of rows of a last part varies by more than one."""
     return end.most != end.least + 1
 
@@ -173,20 +166,20 @@ def _check_run(bound: BoundQuery, variable: str) -> None:
     """Refuse a condition of rows that repeat which reads another of them."""
     for condition in (*bound.filters[variable], *bound.conditions[variable]):
         within = bound.query.within
-        for leaf in () if within and condition.span == within.span else leaves(condition):
-            if not (isinstance(leaf, RowValue) and _is_known(leaf, variable)):
+        for leaf in () if within and condition.span == within.span else e.leaves(condition):
+            if not (isinstance(leaf, e.RowValue) and _is_known(leaf, variable)):
                 raise refused(f"a condition that reads other rows of {variable}", leaf.span)
 
 
-def _is_known(leaf: RowValue, variable: str) -> bool:
+def _is_known(leaf: e.RowValue, variable: str) -> bool:
     """Return whether a leaf reads the row itself, or rows of other variables before it."""
     if leaf.variables is None or variable in leaf.variables:
         return leaf.end == "last" and not leaf.skipped and not leaf.shift
     return leaf.shift <= 0
 
 
-def _flat(pattern: RowPattern) -> Iterator[RowPattern]:
-    if isinstance(pattern, Concatenation):
+def _flat(pattern: r.RowPattern) -> Iterator[r.RowPattern]:
+    if isinstance(pattern, r.Concatenation):
         for part in pattern.parts:
             yield from _flat(part)
     else:
@@ -202,47 +195,47 @@ def _kinds(bound: BoundQuery, rows: list[str]) -> dict[str, n.Kind]:
             name = f"{variable.lower()}_row"
             while name in (kind.name for kind in kinds.values()):
                 name += "_"
-            row = RowWriter(bound, [variable], [""], 0)
-            condition = all_of(map(row.of, alone))
+            row = RowWriter([variable], [""], 0)
+            condition = c.all_of(map(row.of, alone))
             assert condition is not None
             kinds[variable] = n.Kind(name, None, condition)
     return kinds
 
 
-def _is_of_row(condition: Expression) -> bool:
+def _is_of_row(condition: e.Expression) -> bool:
     """Return whether a filter reads its row, and no neighbour."""
-    read = [*leaves(condition)]
-    return bool(read) and all(isinstance(leaf, RowValue) and not leaf.shift for leaf in read)
+    read = [*e.leaves(condition)]
+    return bool(read) and all(isinstance(leaf, e.RowValue) and not leaf.shift for leaf in read)
 
 
-def _rows(pattern: RowPattern) -> Iterator[str]:
+def _rows(pattern: r.RowPattern) -> Iterator[str]:
     """Yield the variable of each row of a pattern of a fixed number of rows."""
     match pattern:
-        case Variable(name):
+        case r.Variable(name):
             yield name
-        case Concatenation(parts):
+        case r.Concatenation(parts):
             for part in parts:
                 yield from _rows(part)
-        case Repetition(part, least, most) if least == most:
+        case r.Repetition(part, least, most) if least == most:
             if least > _MOST_ROWS:
                 raise refused(f"a part {least:,} times", pattern.span)
             for _ in range(least):
                 yield from _rows(part)
-        case Repetition():
+        case r.Repetition():
             raise UnsupportedError(
-                f"{place_text(pattern.span)}, where SQL prefers one number of rows and tries others"
-                " for the sake of the rest, has no equivalent in cepkit's patterns",
+                f"{e.place_text(pattern.span)}, where SQL prefers one number of rows and tries"
+                " others for the sake of the rest, has no equivalent in cepkit's patterns",
                 expected="B? or B* at the end, or numbers of rows that are fixed, as in B{2}",
                 hint="ck.from_match_recognize(sql, table) runs the query as it is",
                 span=pattern.span,
             )
-        case Alternation():
+        case r.Alternation():
             raise refused("'|', where SQL prefers the left part,", pattern.span)
-        case Permutation():
+        case r.Permutation():
             raise refused("PERMUTE, whose orders SQL prefers one after the other,", pattern.span)
-        case Exclusion():
+        case r.Exclusion():
             raise refused("{- -}", pattern.span)
-        case Anchor():
+        case r.Anchor():
             raise refused("an end of the partition", pattern.span)
         case _:
             assert_never(pattern)
@@ -293,3 +286,103 @@ def _names(rows: list[str]) -> list[str]:
             name += "_"
         names.append(name)
     return names
+
+
+def refused(what: str, span: Span | None) -> UnsupportedError:
+    """Return the error of a part that no pattern says."""
+    return UnsupportedError(
+        f"{what} has no equivalent in cepkit's patterns",
+        hint="ck.from_match_recognize(sql, table) runs the query as it is",
+        span=span,
+    )
+
+
+class RowWriter:
+    """Writes the conditions of one row of a match with a fixed number of rows."""
+
+    def __init__(self, rows: list[str], names: list[str], place: int) -> None:
+        self._rows = rows
+        self._names = names
+        self._place = place
+
+    def of(self, expression: e.Expression) -> c.Expression:
+        """Return a bound expression in the pattern language."""
+        match expression:
+            case e.Constant(value, span):
+                return _constant(value, span)
+            case e.Call("and" | "or" as name):
+                kind = c.AllOf if name == "and" else c.AnyOf
+                sides = map(self.of, expression.arguments)
+                flat = (part for s in sides for part in (s.items if isinstance(s, kind) else (s,)))
+                return kind(tuple(flat))
+            case e.Call("=" | "<>" | "<" | "<=" | ">" | ">=" as sign, (left, right)):
+                compared: Any = {"<>": "!="}.get(sign, sign)
+                return c.Comparison(compared, self.of(left), self.of(right))
+            case e.Call("+" | "-" | "*" | "/" | "mod" as sign, (left, right)):
+                computed: Any = {"mod": "%"}.get(sign, sign)
+                return c.Arithmetic(computed, self.of(left), self.of(right))
+            case e.Call("not", (value,)):
+                return c.Complement(self.of(value))
+            case e.Call("negate", (value,)):
+                return c.Negative(self.of(value))
+            case e.Call("is null", (value,)):
+                return c.IsNull(self.of(value))
+            case e.Call(name, arguments) if name in _FUNCTIONS:
+                same = "log" if name == "ln" else name
+                return c.Call(same, tuple(map(self.of, arguments)))
+            case e.Call(name):
+                raise refused(f"the function {name.upper()}", expression.span)
+            case e.Cast(_, kind, span):
+                raise refused(f"CAST to {kind}", span)
+            case e.RowValue():
+                return self._read(expression)
+            case e.Fold(function, span=span):
+                raise refused(f"{function.upper()} in DEFINE", span)
+            case e.MatchNumber(span):
+                raise refused("MATCH_NUMBER in DEFINE", span)
+            case e.Here() | e.Label() | e.Column() | e.AllRows():
+                raise AssertionError(expression)
+            case _:
+                assert_never(expression)
+
+    def _read(self, leaf: e.RowValue) -> c.Expression:
+        variables = leaf.variables
+        candidates = [
+            place
+            for place, name in enumerate(self._rows[: self._place + 1])
+            if variables is None or name in variables
+        ]
+        if leaf.skipped >= len(candidates):
+            raise refused("a row that is not mapped yet, a null in SQL,", leaf.span)
+        row = candidates[-1 - leaf.skipped if leaf.end == "last" else leaf.skipped] + leaf.shift
+        if isinstance(leaf.value, e.Label):
+            if row > self._place or row < 0:
+                raise refused("CLASSIFIER of a row that is not mapped", leaf.span)
+            return c.Literal(self._rows[row])
+        if not 0 <= row < len(self._rows):
+            raise refused("PREV or NEXT that leaves the match", leaf.span)
+        return self._there(leaf.value, row)
+
+    def _there(self, value: e.Expression, row: int) -> c.Expression:
+        if isinstance(value, e.Here):
+            return c.Attribute(self._names[row], value.name)
+        return RowWriter(self._rows, self._names, row).of(_bound_here(value))
+
+
+def _bound_here(value: e.Expression) -> e.Expression:
+    """Return an expression with the columns of a row as values of the row itself."""
+    match value:
+        case e.Here(span=span):
+            return e.RowValue(None, "last", 0, 0, value, span=span)
+        case _:
+            return mapped(value, _bound_here)
+
+
+def _constant(value: object, span: Span | None) -> c.Literal:
+    match value:
+        case datetime():
+            return c.Literal(time_of(value), zone=None if value.tzinfo is None else "UTC")
+        case None | bool() | int() | float() | str() | timedelta():
+            return c.Literal(value)
+        case _:
+            raise refused("this constant", span)

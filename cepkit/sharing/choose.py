@@ -7,8 +7,11 @@ from dataclasses import replace
 
 from cepkit.costs.contract import CostModel
 from cepkit.costs.work import WORK
+from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import check_share, named
+from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.planners.contract import SearchInterrupted
 from cepkit.sharing.parts import WORTH, Part, Share, alone_costs, known_statistics, prepared_part
 from cepkit.sharing.plan_graph import Mode, PlanGraph
@@ -173,3 +176,30 @@ def _parts(
     searched(trees)
     pay = PlanGraph(trees.prepared, trees.choices).cost * WORTH < total
     return [trees] if pay else parts
+
+
+_LEAST_SECONDS = 0.02
+"""The seconds of work for each branch from which on a search is made; it takes about as long."""
+
+
+def with_shared_steps(plan: Plan, query: Query) -> Plan:
+    """Return a plan whose branches share more of their orders; the same where that brings nothing.
+
+    Branches share the first steps of their orders. The best plans of each by itself need not meet:
+    a search over all of them finds plans that do, where that is cheaper. It is made only where the
+    work is long.
+
+    Args:
+        plan: The best plan of each branch by itself.
+    """
+    branches, seconds = normal_form(query), plan.seconds
+    if seconds is None or plan.statistics is None or seconds < _LEAST_SECONDS * len(branches):
+        return plan
+    orders = all(isinstance(each, OrderPlan) for each in plan.branches)
+    # FIRST and GREEDY end steps early in some orders, which the search does not know.
+    plain = orders and all(branch is branch.as_written for branch in branches)
+    if len(branches) < 2 or not plain or query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
+        return plan
+    shared = share_plans([query], plan.statistics, "prefix")
+    # Rows of weaker nodes need checks, which plans of single queries do not have.
+    return plan if any(late is not None for late in shared.late[0]) else shared.plans[0]

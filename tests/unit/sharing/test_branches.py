@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import cepkit as ck
-import cepkit.sharing.branches as sharing
+import cepkit.sharing.choose as sharing
 from cepkit.columnar.results.matches import Matches
 from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.nodes import OrderPlan, Pair, Plan, TreePlan
@@ -75,7 +75,7 @@ def test_equal_subtrees_of_branches_are_evaluated_once():
 
 def test_branches_get_plans_that_meet_where_the_work_is_long(monkeypatch):
     by_itself = ck.detect(STREAM, OR)
-    monkeypatch.setattr(sharing, "_WORTH", 0.0)
+    monkeypatch.setattr(sharing, "_LEAST_SECONDS", 0.0)
     together = ck.detect(STREAM, OR)
     assert together.count() == by_itself.count() > 0
     assert together.plan.planner == "greedy-merge"
