@@ -27,12 +27,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import combinations_with_replacement
 
 import numpy as np
 import numpy.typing as npt
-
-from cepkit.components import components
 
 Factorial = tuple[int, int]
 """A set of variables as a bit mask, and the power of |S and mask|! in the share."""
@@ -77,12 +74,19 @@ def _components(
     variables: frozenset[str], order: frozenset[tuple[str, str]], *, related: bool
 ) -> list[frozenset[str]]:
     """Return the connected components of `variables`, linked by ordered or by unordered pairs."""
-    linked = (
-        (x, y)
-        for x, y in combinations_with_replacement(variables, 2)
-        if x == y or ((x, y) in order or (y, x) in order) is related
-    )
-    return [*map(frozenset, components(linked))]
+    parts = []
+    left = set(variables)
+    while left:
+        part = {left.pop()}
+        front = list(part)
+        while front:
+            x = front.pop()
+            reached = {y for y in left if ((x, y) in order or (y, x) in order) is related}
+            left -= reached
+            part |= reached
+            front.extend(reached)
+        parts.append(frozenset(part))
+    return parts
 
 
 Floats = npt.NDArray[np.float64]
