@@ -24,7 +24,7 @@ from cepkit.pattern.numbers import has_next, with_numbers_as_attributes
 from cepkit.pattern.policies import Clock
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import replaced
-from cepkit.statistics.slice_events import partition_of
+from cepkit.statistics.slice_events import has_type, partition_of
 from cepkit.stream.columns import Column, EventColumns
 
 Ints = npt.NDArray[np.int64]
@@ -137,12 +137,7 @@ class EventTable:
 
     def of_types(self, types: frozenset[str] | None) -> Ints:
         """Return the events that have one of some types (None: all), in stream order."""
-        if types is None:
-            return np.arange(len(self.columns))
-        is_type = np.array([name in types for name in self.columns.type_names], dtype=np.bool_)
-        if not is_type.any():
-            return np.empty(0, dtype=np.int64)
-        return np.flatnonzero(is_type[self.columns.types])
+        return np.flatnonzero(has_type(self.columns, types))
 
     def reader(self, rows: Combinations, sets: Mapping[str, Sequence[int]] | None = None) -> Read:
         """Return the function by which `evaluation` reads the values of combinations.

@@ -60,10 +60,6 @@ class Inspector:
         self._branch = measures.branch
         self.name = name
 
-    def is_repeated(self, variable: str) -> bool:
-        """Return whether a variable is under KL."""
-        return any(name == variable for name, _, _ in self._branch.repeated)
-
     def others(self, variable: str, event: int, most: int) -> list[int]:
         """Return the other events that a variable might be bound to, nearest in time first."""
         ts = self._table.ts
@@ -249,7 +245,7 @@ class Inspector:
         return Finding(requirement, False, detail, by, unit, relative, events)
 
     def _absent(self, requirement: req.Absent, binding: Binding) -> Finding:
-        events = self._forbidden(requirement.events, binding)
+        events = self.forbidden(requirement.events, binding)
         if not len(events):
             run = req.kind_of(requirement) == "run"
             return Finding(requirement, True, "nothing is left out" if run else "there is none")
@@ -260,12 +256,8 @@ class Inspector:
             tuple(map(int, events[:100].ravel())),
         )  # fmt: skip
 
-    def forbidden(self, event: Event, binding: Binding) -> Ints:
-        """Return the events that a NOT of one event forbids beside a complete combination."""
-        return self._forbidden((event,), binding)[:, 0]
-
-    def _forbidden(self, absent: tuple[Event, ...], binding: Binding) -> Ints:
-        """Return the forbidden events of a NOT of several events: a row for each choice of them."""
+    def forbidden(self, absent: tuple[Event, ...], binding: Binding) -> Ints:
+        """Return the events that a NOT forbids beside a combination: a row for each choice."""
         rows = _members(binding, self._branch.variables)
         size = len(next(iter(rows.values())))
         # They break the NOT only if they break it beside each member of the sets.

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import assert_never
-
-import numpy as np
 
 from cepkit.budget import Work
 from cepkit.diagnosis.measures import Measures
-from cepkit.diagnosis.partials import join_key
-from cepkit.diagnosis.search import Search
+from cepkit.diagnosis.search import Coverage, Search
 from cepkit.diagnosis.sets import SetSearch, counted, demands_of
 from cepkit.diagnosis.words import list_text
-from cepkit.diagnosis.work import Coverage, Tally
 from cepkit.pattern import requirements as req
-from cepkit.pattern.conditions import has_set_functions
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.names import variable_text
 from cepkit.pattern.normal_form import Branch
@@ -90,50 +84,48 @@ def branch_funnel(
     repeated = {variable for variable, _, _ in branch.repeated}
     steps = sorted(order, key=lambda variable: variable in repeated)
     grouped = frozenset(repeated) if steps[0] not in repeated else frozenset[str]()
-    tally = Tally()
     demands = demands_of(branch)
     ignored = frozenset(demands)
-    search = Search(measures, steps, work, grouped=grouped, tally=tally, ignored=ignored)
+    search = Search(measures, steps, work, grouped=grouped, counting=True, ignored=ignored)
     single = sum(block.groups for block in search.blocks())
     matches: int | None = single
-    counts = tally.done or tally.pending
     rows: list[FunnelRow] = []
 
-    def add(
-        step: str, requirement: req.Requirement | None, before: int, after: int, text: str
-    ) -> None:
-        kind = "scope" if requirement is None else req.kind_of(requirement)
-        others = alone.get(requirement) if alone is not None and requirement is not None else None
+    def add(step: str, requirement: req.Requirement, before: int, after: int) -> None:
+        kind, text = req.kind_of(requirement), req.text_of(requirement)
+        others = None if alone is None else alone.get(requirement)
         if isinstance(requirement, req.OfType):
             others = None  # an event of another type is no candidate at all
-        elif requirement is not None:
-            text = req.text_of(requirement)
         rows.append(FunnelRow(number, step, kind, text, before, after, others))
 
     for at, variable in enumerate(steps):
-        for requirement, before, after in _alone(measures, variable, first=not at):
-            text = req.text_of(req.OfType(branch.event(variable)))
-            add(variable, requirement, before, after, text)
+        of_type = req.OfType(branch.event(variable))
+        events = len(measures.table.of_types(of_type.event.types))
+        add(variable, of_type, len(measures.table.columns), events)
+        search.candidates(variable)
+        for requirement, before, after in search.filtered[variable]:
+            add(variable, requirement, before, after)
         coverage = search.coverage
         if not at and not coverage.complete:
             combinations = max(1, coverage.done)
             text = f"the first {combinations:,} of them" if coverage.done else "the first, in part"
             rows.append(FunnelRow(number, variable, "stretch", text, coverage.total, combinations))
-        for due in _due(measures, steps[: at + 1]):
-            if due in ignored:
-                continue
-            before, after = counts.get((variable, due), (0, 0))
+        for due in search.counted(variable, steps[:at]):
+            before, after = search.counts.get((variable, due), (0, 0))
             # A requirement of one event alone, or of two different events, has a row if it fails.
-            idle = isinstance(due, req.Distinct) or (not at and due is not None)
-            if not idle or before > after:
-                add(variable, due, before, after, _scope_text(branch, variable, steps[:at]))
+            idle = isinstance(due, req.Distinct) or not at
+            if due is None:
+                text = _scope_text(branch, variable, steps[:at])
+                rows.append(FunnelRow(number, variable, "scope", text, before, after))
+            elif not idle or before > after:
+                add(variable, due, before, after)
     for requirement in req.requirements_of(branch):
         if isinstance(requirement, req.Absent) and requirement not in ignored:
-            add("", requirement, *counts.get(("", requirement), (0, 0)), "")
+            add("", requirement, *search.counts.get(("", requirement), (0, 0)))
     uncounted = [*demands]
     if search.coverage.complete:
         for demand, before, after in counted(SetSearch(measures.table, branch), demands, matches):
-            add(_step_of(demand, steps, repeated), demand, before, after, "")
+            add(_step_of(demand, steps, repeated), demand, before, after)
             uncounted = [r for r in uncounted if req.text_of(r) != req.text_of(demand)]
             matches = after
     # If several steps have the same requirement, only the last one shows `alone`.
@@ -153,53 +145,6 @@ def _step_of(demand: req.Requirement, steps: Sequence[str], repeated: Collection
         return demand.event.earlier_than or "" if beside is None else beside.variable
     about = req.variables_in(demand, steps)
     return next(v for v in reversed(steps) if v in repeated and v in about)
-
-
-def _alone(
-    measures: Measures, variable: str, *, first: bool
-) -> Iterator[tuple[req.Requirement, int, int]]:
-    """Yield each requirement of a variable's events alone, with how many come to it and pass."""
-    table, event = measures.table, measures.branch.event(variable)
-    events = table.of_types(event.types)
-    yield req.OfType(event), len(table.columns), len(events)
-    for requirement in req.requirements_of(measures.branch):
-        if not isinstance(requirement, req.Holds) or has_set_functions(requirement.condition):
-            continue
-        about = req.variables_in(requirement, ())
-        if about == {variable} or (first and not about):
-            broken = measures.of(requirement, {variable: events}, len(events)).broken
-            yield requirement, len(events), int(np.count_nonzero(~broken))
-            events = events[~broken]
-
-
-def _due(measures: Measures, bound: Sequence[str]) -> Iterator[req.Requirement | None]:
-    """Yield the requirements of the last bound variable with those before; None for its scope."""
-    variable = bound[-1]
-    every = req.requirements_of(measures.branch)
-    key = join_key(every, variable, bound[:-1])
-    if len(bound) > 1:
-        yield None
-    if key is not None:
-        yield key.requirement
-    for requirement in every:
-        if key is not None and requirement == key.requirement:
-            continue
-        match requirement:
-            case req.Within(TimeWindow()) if len(bound) > 1:
-                continue  # part of the scope
-            case req.SamePartition() | req.Within() | req.SideBySide():
-                yield requirement
-            case req.Distinct() | req.Holds():
-                about = req.variables_in(requirement, ())
-                together = variable in about and about <= {*bound} and len(about) > 1
-                if together:
-                    yield requirement
-            case req.OfType() | req.Before():
-                continue  # counted alone, or part of the scope
-            case req.Size() | req.Absent() | req.Unconsumed():
-                continue  # counted behind all steps
-            case _:
-                assert_never(requirement)
 
 
 def _scope_text(branch: Branch, variable: str, bound: Sequence[str]) -> str:

@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from cepkit.diagnosis.event_table import Ints
 from cepkit.diagnosis.partials import Partials
-from cepkit.diagnosis.search import Search
-from cepkit.diagnosis.work import Coverage
+from cepkit.diagnosis.search import Coverage, Search
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 """The multiplier of the hash that tells near misses apart: 2**64 over the golden ratio."""
@@ -78,7 +77,8 @@ def nearest(
 def _violated(search: Search, partials: Partials) -> Ints:
     """Return for each combination the sum of the keys of all requirements that it violates."""
     which = partials.which.copy()
-    for requirement, violation in search.far_ones(partials):
+    for requirement in search.far:
+        violation = search.measures.of(requirement, partials.rows, len(partials))
         which += np.where(violation.broken, np.int64(search.keys[requirement]), 0)
     return which
 

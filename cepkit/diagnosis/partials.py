@@ -8,7 +8,7 @@ key must agree, they are looked up by that key.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -109,17 +109,13 @@ class Partials:
             touched: The variables that it is about, as bits.
         """
         keys = np.where(broken, np.int64(key), 0)  # a plain number would lose digits in 32 bits
-        return Partials(
-            self.rows, self.broken + broken, self.score + relative,
-            self.which + keys, self.touched | np.where(broken, touched, 0),
-            self.far, self.distance, self.group,
-        )  # fmt: skip
-
-    def at_distance(self, far: Ints, distance: Floats) -> Partials:
-        """Return the rows with window, contiguity and partition measured anew."""
-        return Partials(
-            self.rows, self.broken, self.score, self.which, self.touched, far, distance, self.group
-        )  # fmt: skip
+        return replace(
+            self,
+            broken=self.broken + broken,
+            score=self.score + relative,
+            which=self.which + keys,
+            touched=self.touched | np.where(broken, touched, 0),
+        )
 
 
 class KeyIndex:

@@ -11,8 +11,8 @@ Kleene variables are bound to one event.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import assert_never
 
@@ -20,13 +20,11 @@ import numpy as np
 
 from cepkit.budget import Work, WorkBoundError
 from cepkit.diagnosis.event_table import BLOCK, Ints, pairs
-from cepkit.diagnosis.measures import Mask, Measures, Violation, forbidden_together
+from cepkit.diagnosis.measures import Mask, Measures, forbidden_together
 from cepkit.diagnosis.partials import STRETCH, Key, KeyIndex, Partials, SearchScopes, join_key
-from cepkit.diagnosis.work import Coverage, Tally
 from cepkit.indexing import bin_counts
 from cepkit.pattern import requirements as req
 from cepkit.pattern.conditions import has_set_functions
-from cepkit.pattern.policies import TimeWindow
 
 _FIRST_CHUNK = 4
 """The number of events of the first variable that are extended at a time, to begin with."""
@@ -34,6 +32,39 @@ _MOST_CHUNK = 1 << 15
 """The most events of the first variable that are extended at a time."""
 _LEAST_BLOCK = 1 << 10
 """The number of pairs at a time where the budget is small."""
+
+
+Counts = dict[tuple[str, req.Requirement | None], tuple[int, int]]
+"""Partial matches before and after, by step (empty: when all are bound) and requirement.
+
+Those of the scope of a step's variable (order and window) are under None.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of a stream a search has seen.
+
+    Attributes:
+        variable: The variable that it began with; empty where its events were given.
+        done: For how many events of this variable all combinations were looked at.
+        total: The number of its events.
+    """
+
+    variable: str
+    done: int
+    total: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether all was searched."""
+        return self.done >= self.total
+
+    @property
+    def end(self) -> str:
+        """Where it stopped, in words."""
+        place = f"after {self.done:,}" if self.done else "at the first"
+        return f"{place} of {self.total:,} events of {self.variable}"
 
 
 @dataclass
@@ -47,10 +78,12 @@ class Search:
         bound: The events of variables that are bound from the start.
         ignored: Requirements that are not looked at.
         grouped: Kleene variables whose events are counted as one; last in the order.
-        tally: Counts the partial matches that requirements let through; None: no counts.
+        counting: Whether the partial matches that requirements let through are counted.
         worst: Partial matches of this rank or above are dropped; it may be lowered meanwhile.
         stretch: How many times as long as its window a combination may be.
         coverage: How much was seen, after `blocks`.
+        counts: What was counted for the events of `coverage`; if it has none, up to the end.
+        filtered: For each variable its own requirements, with how many events come and pass.
     """
 
     measures: Measures
@@ -60,10 +93,12 @@ class Search:
     bound: Mapping[str, int] = field(default_factory=dict)
     ignored: frozenset[req.Requirement] = frozenset()
     grouped: frozenset[str] = frozenset()
-    tally: Tally | None = None
+    counting: bool = False
     worst: float = np.inf
     stretch: float = STRETCH
     coverage: Coverage = field(default=Coverage("", 0, 0))
+    counts: Counts = field(default_factory=dict)
+    filtered: dict[str, list[tuple[req.Requirement, int, int]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         every = req.requirements_of(self.measures.branch)
@@ -73,11 +108,14 @@ class Search:
         self.keys = {r: int(key) for r, key in zip(every, keys, strict=True)}
         names = self.measures.branch.variables
         self.bits = {name: 1 << min(i, 62) for i, name in enumerate(names)}
-        self._in_time = {
-            r for r in every if isinstance(r, req.Within) and isinstance(r.window, TimeWindow)
-        }
+        self.far = [
+            r
+            for r in self._active
+            if isinstance(r, req.SamePartition | req.Within | req.SideBySide)
+        ]
         self._candidates: dict[str, Partials] = {}
         self._indexes: dict[tuple[str, str | None], KeyIndex] = {}
+        self._of_some = [*self._settled()]
         self._scopes = SearchScopes(self.measures, self._active, self.tolerance, self.stretch)
 
     def blocks(self) -> Iterator[Partials]:
@@ -89,17 +127,20 @@ class Search:
             name, *rest = self.order
             start, todo = self.candidates(name), tuple(rest)
         done, size = 0, _FIRST_CHUNK
+        counted = self.counted(name, ()) if self.counting else []
         self.coverage = Coverage(name, 0, len(start))
+        self._counts = self.counts
         try:
             while done < len(start):
                 before = self.work.done
                 end = min(done + size, len(start))
                 chunk = start.take(np.arange(done, end))
-                yield from self._extend(todo, chunk if self.bound else self._measured(name, chunk))
+                yield from self._extend(
+                    todo, chunk if self.bound else self._checked(name, chunk, counted)
+                )
                 done = end
                 self.coverage = Coverage(name, done, len(start))
-                if self.tally is not None:
-                    self.tally.commit()
+                self.counts = {**self._counts}
                 if self.work.done - before < self.work.budget / 50:
                     size = min(2 * size, _MOST_CHUNK)
         except WorkBoundError:
@@ -110,8 +151,11 @@ class Search:
         if variable not in self._candidates:
             events = self.measures.table.of_types(self.measures.branch.event(variable).types)
             candidates = Partials.of({variable: events}, len(events))
-            for requirement in self._local({variable}, alone=True):
+            passed = self.filtered[variable] = []
+            for requirement in (r for r, about in self._of_some if about == {variable}):
+                before = len(candidates)
                 candidates = self._with(requirement, candidates)
+                passed.append((requirement, before, len(candidates)))
             self._candidates[variable] = candidates
         return self._candidates[variable]
 
@@ -124,7 +168,9 @@ class Search:
         variable, rest = todo[0], todo[1:]
         grouped = variable in self.grouped
         key = join_key(self._active, variable, partials.rows)
-        counted = None if key is None else key.requirement
+        # The scope and the key are counted with the pairs.
+        counted = self.counted(variable, partials.rows) if self.counting else []
+        counted = counted[1 if key is None else 2 :]
         for part, parents, at in self._pairs(variable, partials, key):
             self._spend(1 + len(part.rows), len(parents))
             longer = part.joined(parents, self.candidates(variable), at, grouped=grouped)
@@ -170,8 +216,8 @@ class Search:
             self._indexes[variable, name] = KeyIndex(self.measures.table.codes(name), events)
         return self._indexes[variable, name]
 
-    def _local(self, bound: set[str], *, alone: bool) -> Iterator[req.Requirement]:
-        """Yield the requirements about bound variables that no further event can change."""
+    def _settled(self) -> Iterator[tuple[req.Requirement, frozenset[str]]]:
+        """Yield the requirements that no further event can change, with their variables."""
         for requirement in self._active:
             match requirement:
                 case req.Distinct():
@@ -191,38 +237,38 @@ class Search:
             about = req.variables_in(requirement, ())
             if not about and not self.bound:
                 about = frozenset(self.order[:1])  # a condition on no variable counts once
-            if about <= bound and (len(about) == 1) == alone:
-                yield requirement
+            yield requirement, about
+
+    def _due(self, variable: str, bound: Collection[str]) -> list[req.Requirement]:
+        """Return the settled requirements of a variable with others that are bound."""
+        known = {variable, *bound}
+        return [r for r, about in self._of_some if {variable} < about <= known]
+
+    def counted(self, variable: str, bound: Collection[str]) -> list[req.Requirement | None]:
+        """Return what is counted where a variable is bound after others; None: its scope."""
+        if not bound:
+            return [*self.far]
+        key = join_key(self._active, variable, bound)
+        first = [] if key is None else [key.requirement]
+        due = [r for r in (*self.far, *self._due(variable, bound)) if r not in first]
+        # The scope contains a window in time already.
+        in_time = [r for r in due if isinstance(r, req.Within) and r.clock == "time"]
+        return [None, *first, *(r for r in due if r not in in_time)]
 
     def _checked(
-        self, variable: str, partials: Partials, counted: req.Requirement | None
+        self, variable: str, partials: Partials, counted: Collection[req.Requirement | None]
     ) -> Partials:
         """Return the partial matches that may stay, now that a variable is bound.
 
         Args:
-            counted: The requirement that was counted already, if there is one.
+            counted: The requirements that are counted here.
         """
-        partials = self._measured(variable, partials, counted)
-        for requirement in self._local(set(partials.rows), alone=False):
-            if variable in req.variables_in(requirement, ()):
-                before = partials.groups
-                partials = self._with(requirement, partials)
-                if requirement != counted:
-                    self._count(variable, requirement, before, partials)
-        return partials
-
-    def _measured(
-        self, variable: str, partials: Partials, counted: req.Requirement | None = None
-    ) -> Partials:
-        """Return the partial matches that window, contiguity and partition let through."""
         far, distance = np.zeros(len(partials), dtype=np.int64), np.zeros(len(partials))
-        for requirement in self._active:
-            if not isinstance(requirement, req.SamePartition | req.Within | req.SideBySide):
-                continue
-            before = partials.groups
+        for requirement in self.far:
+            before = partials
             violation = self.measures.of(requirement, partials.rows, len(partials))
             far, distance = far + violation.broken, distance + violation.relative
-            partials = partials.at_distance(far, distance)
+            partials = replace(partials, far=far, distance=distance)
             mask = self._may_stay(partials)
             if isinstance(requirement, req.SamePartition):
                 mask &= ~(violation.broken & self._scopes.one_partition)
@@ -231,17 +277,13 @@ class Search:
                 distances = violation.relative * limit.scale + limit.most
                 mask &= distances <= self._scopes.stretched(limit)
             partials, far, distance = partials.take(mask), far[mask], distance[mask]
-            # The scope contains a window in time already, except for the first variable.
-            in_scope = requirement in self._in_time and len(partials.rows) > 1
-            if not in_scope and requirement != counted:
-                self._count(variable, requirement, before, partials)
+            if requirement in counted:
+                self._count(variable, requirement, before.groups, partials.groups)
+        for due in self._due(variable, partials.rows):
+            before, partials = partials, self._with(due, partials)
+            if due in counted:
+                self._count(variable, due, before.groups, partials.groups)
         return partials
-
-    def far_ones(self, partials: Partials) -> Iterator[tuple[req.Requirement, Violation]]:
-        """Yield window, contiguity and partition with how much each is violated."""
-        for requirement in self._active:
-            if isinstance(requirement, req.SamePartition | req.Within | req.SideBySide):
-                yield requirement, self.measures.of(requirement, partials.rows, len(partials))
 
     def _with(self, requirement: req.Requirement, partials: Partials) -> Partials:
         violation = self.measures.of(requirement, partials.rows, len(partials))
@@ -261,7 +303,7 @@ class Search:
         for requirement in self._active:
             if not isinstance(requirement, req.Absent) or not len(partials):
                 continue
-            before, size = partials.groups, len(partials)
+            before, size = partials, len(partials)
             counts = np.zeros(size, dtype=np.int64)
             spend = partial(self._spend, 1 + len(partials.rows))
             for parents, _ in forbidden_together(
@@ -271,7 +313,8 @@ class Search:
             key, bits = self.keys[requirement], self._beside(requirement.event.variable)
             partials = partials.violating(key, counts > 0, counts.astype(np.float64), bits)
             partials = partials.take(self._may_stay(partials))
-            self._count("", requirement, before, partials)
+            if self.counting:
+                self._count("", requirement, before.groups, partials.groups)
         return partials
 
     def _spend(self, variables: int, combinations: int) -> None:
@@ -292,16 +335,14 @@ class Search:
         before: int,
         after: Ints,
     ) -> None:
-        if self.tally is None:
-            return
-        if variable in self.grouped:
+        if self.counting and variable in self.grouped:
             groups = len(np.unique(partials.group[after > 0]))
-            self.tally.add(variable, requirement, partials.groups, groups)
-        else:
-            self.tally.add(variable, requirement, before, int(after.sum(dtype=np.int64)))
+            self._count(variable, requirement, partials.groups, groups)
+        elif self.counting:
+            self._count(variable, requirement, before, int(after.sum(dtype=np.int64)))
 
     def _count(
-        self, step: str, requirement: req.Requirement, before: int, partials: Partials
+        self, step: str, requirement: req.Requirement | None, before: int, after: int
     ) -> None:
-        if self.tally is not None:
-            self.tally.add(step, requirement, before, partials.groups)
+        old = self._counts.get((step, requirement), (0, 0))
+        self._counts[step, requirement] = (old[0] + before, old[1] + after)

@@ -132,16 +132,14 @@ class SetSearch:
                     raise TooManySets
         return len(seen)
 
-    def found(
-        self, without: Collection[req.Requirement] = (), most: int = 1
-    ) -> list[dict[str, tuple[int, ...]]]:
+    def found(self, without: Collection[req.Requirement] = (), most: int = 1) -> list[Binding]:
         """Return some combinations that fulfil all demands but those in `without`.
 
         Raises:
             SetsBoundError: That takes too long.
         """
         program = self._program([r for r in demands_of(self._branch) if r not in {*without}])
-        bindings: list[dict[str, tuple[int, ...]]] = []
+        bindings: list[Binding] = []
         for offers in self._offers(program, most):
             sets = {v: lists.largest() for v, lists in offers.lists.items()}
             for at in range(min(offers.size, most - len(bindings))):
@@ -157,6 +155,22 @@ class SetSearch:
             if len(bindings) >= most:
                 break
         return bindings
+
+    def nearly(
+        self, most: int, demands: Sequence[req.Requirement] = ()
+    ) -> Iterator[tuple[req.Requirement, list[Binding] | None]]:
+        """Yield demands with combinations that fulfil all others; None: that takes too long.
+
+        Args:
+            most: The most combinations for each.
+            demands: The demands that may fail, each in turn; empty: all of them.
+        """
+        for demand in demands or demands_of(self._branch):
+            if not isinstance(demand, req.SideBySide):
+                try:
+                    yield demand, self.found({demand}, most)
+                except SetsBoundError:
+                    yield demand, None
 
     def _offers(self, program: Program, most: int) -> Iterator[Offers]:
         """Yield the rows that have sets to make combinations with, and such sets."""

@@ -8,7 +8,6 @@ Which matches skip-till-next-match takes depends on all earlier matches: the eng
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -118,18 +117,13 @@ def _with_whole_sets(measures: Measures, bound: Binding, most: int) -> tuple[lis
     Returns:
         The combinations; whether all that could fulfil all requirements were looked at.
     """
-    search, branch = SetSearch(measures.table, measures.branch, bound), measures.branch
-    bindings: list[Binding] = []
+    search = SetSearch(measures.table, measures.branch, bound)
     try:
-        bindings += search.found(most=most)
-        if bindings:
-            return bindings, True
+        bindings = search.found(most=most)
     except SetsBoundError:
         return [], False
-    for demand in demands_of(branch):
-        with suppress(SetsBoundError):
-            if not isinstance(demand, req.SideBySide):
-                bindings += search.found({demand}, most)
+    if not bindings:
+        bindings = [one for _, near in search.nearly(most) for one in near or ()]
     return bindings, True
 
 
@@ -190,7 +184,8 @@ def _breaking(inspector: Inspector, binding: Binding, variable: str, event: int)
     requirement, name = req.absent_of(branch, negated), inspector.name(event)
     present = Finding(requirement, False, f"{name} is such an event", 1.0, "events", 1.0, (event,))
     if negated.beside is not None and branch.repeated:
-        if binding.keys() >= {*branch.variables} and event in inspector.forbidden(negated, binding):
+        complete = binding.keys() >= {*branch.variables}
+        if complete and event in inspector.forbidden((negated,), binding):
             return present
         return Finding(requirement, True, f"{name} is none that {req.text_of(requirement)} forbids")
     positive = replace(
@@ -218,10 +213,8 @@ def with_sets(inspector: Inspector, binding: Binding, todo: Sequence[str]) -> Bi
     Events are added one by one until all requirements of sets hold; if they never do, the
     combination stays as it is.
     """
-    single = binding
-    for variable in todo:
-        if not inspector.is_repeated(variable):
-            continue
+    single, repeated = binding, {v for v, _, _ in inspector.measures.branch.repeated}
+    for variable in (v for v in todo if v in repeated):
         for event in inspector.others(variable, binding[variable][0], _MOST_MEMBERS):
             failing, of_sets = _failing(inspector, binding)
             if not of_sets:

@@ -17,11 +17,10 @@ from cepkit.diagnosis.nearest import Combination, nearest
 from cepkit.diagnosis.placements import Named, placements
 from cepkit.diagnosis.question import Naming, Question, check_names, ids
 from cepkit.diagnosis.result import AnswerEvent, Funnel, NearMiss, NearMisses, Requirements, WhyNot
-from cepkit.diagnosis.search import Search
-from cepkit.diagnosis.sets import SetsBoundError, SetSearch, demands_of
+from cepkit.diagnosis.search import Coverage, Search
+from cepkit.diagnosis.sets import SetSearch
 from cepkit.diagnosis.verdict import Completion, Verdict, consumption, verdict_on, with_sets
 from cepkit.diagnosis.words import variables_text
-from cepkit.diagnosis.work import Coverage
 from cepkit.errors import PatternError, UnsupportedError
 from cepkit.pattern import requirements as req
 from cepkit.pattern.evaluation.kind_checks import check_kinds
@@ -365,12 +364,8 @@ def _near_sets(
     single = set(branch.variables) - {v for v, _, _ in branch.repeated}
     nearest_of: dict[tuple[object, ...], NearMiss] = {}
     search = SetSearch(question.table, branch)
-    for demand in (alone or demands_of(branch)) if question.violations else ():
-        if isinstance(demand, req.SideBySide):
-            continue
-        try:
-            bindings = search.found({demand}, _MOST_SETS)
-        except SetsBoundError:
+    for demand, bindings in search.nearly(_MOST_SETS, alone):
+        if bindings is None:
             notes.append(f"sets that fail in {req.text_of(demand)} alone are too many to try")
             continue
         if len(bindings) == _MOST_SETS:
