@@ -189,14 +189,10 @@ class Question:
         return tuple(map(runs_as_absences, normal_form(self.query)))
 
     @cached_property
-    def measures(self) -> tuple[Measures, ...]:
-        """The violations of each branch's requirements."""
-        return tuple(Measures(self.table, branch) for branch in self.branches)
-
-    @cached_property
     def inspectors(self) -> tuple[Inspector, ...]:
         """The inspector of each branch, which checks its requirements on a combination."""
-        return tuple(Inspector(measures, self.naming.name) for measures in self.measures)
+        measures = (Measures(self.table, branch) for branch in self.branches)
+        return tuple(Inspector(each, self.naming.name) for each in measures)
 
     @cached_property
     def next_matches(self) -> list[Binding] | None:
@@ -216,7 +212,7 @@ class Question:
 
     def cheapest(self, number: int) -> list[str]:
         """Return the variables of a branch, the rarest first."""
-        search = Search(self.measures[number], self.branches[number].variables, Work(0))
+        search = Search(self.inspectors[number].measures, self.branches[number].variables, Work(0))
         counts = {v: len(search.candidates(v)) for v in self.branches[number].variables}
         return sorted(counts, key=lambda v: counts[v])
 

@@ -13,12 +13,12 @@ from cepkit.budget import Work
 from cepkit.diagnosis.event_table import EventTable
 from cepkit.diagnosis.findings import Binding, Finding
 from cepkit.diagnosis.funnel import BranchFunnel, FunnelRow, branch_funnel
-from cepkit.diagnosis.nearest import Combination, nearest
+from cepkit.diagnosis.nearest import nearest
 from cepkit.diagnosis.placements import Named, placements
 from cepkit.diagnosis.question import Naming, Question, check_names, ids
 from cepkit.diagnosis.result import AnswerEvent, Funnel, NearMiss, NearMisses, Requirements, WhyNot
 from cepkit.diagnosis.search import Coverage, Search
-from cepkit.diagnosis.sets import SetSearch
+from cepkit.diagnosis.sets import SetSearch, demands_of
 from cepkit.diagnosis.verdict import Completion, Verdict, consumption, verdict_on, with_sets
 from cepkit.diagnosis.words import variables_text
 from cepkit.errors import PatternError, UnsupportedError
@@ -265,10 +265,10 @@ def _about_any(question: Question) -> WhyNot:
     misses: list[NearMiss] = []
     has_matches: list[bool | None] = []
     passed = 0
-    for number, measures in enumerate(question.measures):
+    for number, inspector in enumerate(question.inspectors):
         near, funnel_rows, alone = _near_misses(question, number)
         order = question.plan.branches[number].variables
-        funnel = branch_funnel(measures, number + 1, order, Work(question.budget), alone)
+        funnel = branch_funnel(inspector.measures, number + 1, order, Work(question.budget), alone)
         rows += funnel.rows
         passed += funnel.single if funnel.matches is None else funnel.matches
         if funnel.coverage.complete and funnel.single:
@@ -315,16 +315,13 @@ def _near_misses(
         The near misses; how much was seen for them; for each requirement the combinations that
         violate it alone, None where they were not counted.
     """
-    every = req.requirements_of(question.branches[number])
-    branch = question.branches[number]
-    ignored = frozenset(
-        r for r in every if req.about_sets(r, branch) or isinstance(r, req.Unconsumed)
-    )
+    inspector, branch = question.inspectors[number], question.branches[number]
+    ignored = frozenset((*demands_of(branch), req.Unconsumed()))
     order = question.cheapest(number)
 
     def search(budget: int) -> Search:
         work, most = Work(budget), question.violations
-        return Search(question.measures[number], order, work, most, ignored=ignored)
+        return Search(inspector.measures, order, work, most, ignored=ignored)
 
     unpruned = search(min(_UNPRUNED, question.budget))
     combinations, coverage, counts = nearest(unpruned, question.limit, prune=False)
@@ -333,15 +330,12 @@ def _near_misses(
         alone = {r: counts.get(k, 0) for r, k in unpruned.keys.items() if r not in ignored}
     else:
         combinations, coverage, _ = nearest(search(question.budget), question.limit)
-    misses = [_near_miss(question, number, one) for one in combinations]
+    misses = []
+    for one in combinations:
+        binding: Binding = {v: (one.events[v],) for v in branch.variables}
+        binding = with_sets(inspector, binding, [v for v, _, _ in branch.repeated])
+        misses.append(question.near_miss(number, binding, _violated(question, number, binding)))
     return misses, coverage, alone
-
-
-def _near_miss(question: Question, number: int, one: Combination) -> NearMiss:
-    branch, inspector = question.branches[number], question.inspectors[number]
-    binding: Binding = {v: (one.events[v],) for v in branch.variables}
-    binding = with_sets(inspector, binding, [v for v, _, _ in branch.repeated])
-    return question.near_miss(number, binding, _violated(question, number, binding))
 
 
 def _violated(question: Question, number: int, binding: Binding) -> list[Finding]:
