@@ -18,6 +18,8 @@ from cepkit.aggregation.kernels.shared.records import (
     MORE_STARTS,
     ForestSteps,
     MomentRows,
+    Saved,
+    Snapshots,
     State,
     Table,
     Wiring,
@@ -61,15 +63,15 @@ def run(
     expiries = any(wants_expiries(each, emit) for each in of_query)
     starts = [int((at_node == chain.tree).sum()) if expiries else 0 for chain in chains]
     w = wiring_of(forest, lanes, windows, events, list(map(len, triggers)), starts)
-    s = _state_of(w)
+    s, saved = _state_of(w), _snapshots_of(w)
     completed, expired = (
         _RowsAtMoments(list(map(len, triggers)), lanes),
         _RowsAtMoments(starts, lanes),
     )
     steps = ForestSteps(operations.ts, operations.codes, operations.rows, operations.starts, lost)
     arguments = emit in ("new", "total"), expiries, completed.rows, expired.rows
-    while (reason := loop.run(steps, w, s, *arguments)) != DONE:
-        s = _grown(s, w.links, reason)
+    while (reason := loop.run(steps, w, s, saved, *arguments)) != DONE:
+        s, saved = _grown(s, saved, w.links, reason)
     results = []
     for q, each in enumerate(of_query):
         new, tracks = completed.of_query(q)
@@ -139,18 +141,19 @@ class _RowsAtMoments:
         return self.rows.at[at], Tracks(self.rows.counts[at], x[:sums], f, x[sums:])
 
 
-def _grown(state: State, links: Table, reason: int) -> State:
-    """Return the state with more room, depending on why the loop stopped."""
+def _grown(state: State, saved: Saved, links: Table, reason: int) -> tuple[State, Saved]:
+    """Return the state and its snapshots with more room, depending on why the loop stopped."""
     if reason == MORE_STARTS:
-        rows = (state.x, state.f, state.born, state.kept)
-        x, f, born, kept = (_wider(each, state.room) for each in rows)
-        return state._replace(x=x, f=f, born=born, kept=kept, room=2 * state.room)
-    need = pack(links, state, state.snaps[:0], state.f_snaps[:0]) + int(state.cursor[3])
+        x, f, born = (_wider(each, state.room) for each in (state.x, state.f, state.born))
+        if saved:
+            saved = saved._replace(kept=_wider(saved.kept, state.room))
+        return state._replace(x=x, f=f, born=born, room=2 * state.room), saved
+    need = pack(links, state, saved, saved.x[:0], saved.f[:0]) + int(state.cursor[3])
     size = 2 * need + _SNAPSHOTS
-    snaps = np.zeros(size * state.wide, dtype=np.int64)
-    f_snaps = np.zeros(size * state.f_wide, dtype=np.float64)
-    state.cursor[2] = pack(links, state, snaps, f_snaps)
-    return state._replace(snaps=snaps, f_snaps=f_snaps)
+    x = np.zeros(size * saved.wide, dtype=np.int64)
+    f = np.zeros(size * saved.f_wide, dtype=np.float64)
+    state.cursor[2] = pack(links, state, saved, x, f)
+    return state, saved._replace(x=x, f=f)
 
 
 def _wider(rows: npt.NDArray[Any], room: int) -> Any:
@@ -163,21 +166,29 @@ def _wider(rows: npt.NDArray[Any], room: int) -> Any:
 
 def _state_of(wiring: Wiring) -> State:
     """Return an empty state."""
-    links, trees = len(wiring.links) - 1, int(wiring.nodes.tree.max()) + 1
-    wide, f_wide = wiring.slots
-    size = _SNAPSHOTS if links else 0
+    trees = int(wiring.nodes.tree.max()) + 1
     return State(
         _zeros(("lo", "hi", "moved", "staged"), trees),
         _ROOM,
         np.zeros(wiring.rows[0] * _ROOM, dtype=np.int64),
         np.zeros(wiring.rows[1] * _ROOM, dtype=np.float64),
         np.zeros(trees * _ROOM, dtype=np.int64),
-        _zeros(("at", "oldest", "live"), links * _ROOM),
-        np.zeros(size * wide, dtype=np.int64),
-        wide,
-        np.zeros(size * f_wide, dtype=np.float64),
-        f_wide,
         np.zeros(4, dtype=np.int64),
+    )
+
+
+def _snapshots_of(wiring: Wiring) -> Saved:
+    """Return room for the first snapshots; the empty tuple if no piece follows another."""
+    links = len(wiring.links) - 1
+    if not links:
+        return ()
+    wide, f_wide = wiring.slots
+    return Snapshots(
+        _zeros(("at", "oldest", "live"), links * _ROOM),
+        np.zeros(_SNAPSHOTS * wide, dtype=np.int64),
+        wide,
+        np.zeros(_SNAPSHOTS * f_wide, dtype=np.float64),
+        f_wide,
     )
 
 

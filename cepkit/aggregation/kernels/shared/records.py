@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import numpy.typing as npt
 
 from cepkit.aggregation.kernels.records import Bits, Floats, Ints, Wide
@@ -86,7 +87,6 @@ class State(NamedTuple):
     """The counters, lanes and snapshots of the current key.
 
     Rows of `room` places, one for each live START of a tree, are concatenated in flat arrays.
-    Snapshots are concatenated too: the counts of each, then its slots.
 
     Attributes:
         trees: For each tree the begin (`lo`) and end (`hi`) of its live STARTs, how many were
@@ -96,13 +96,6 @@ class State(NamedTuple):
             begins; then the legs of integer and least lanes.
         f: float64[rows * room], the legs of float lanes.
         born: int64[trees * room], the operation that was each START.
-        kept: A row for each link: of each START of the piece after where its snapshot begins
-            (`at`), the START of the whole that it begins with (`oldest`), and how many it holds
-            (`live`).
-        snaps: int64[size * wide], the snapshots, with `wide` slots each.
-        wide: How many slots.
-        f_snaps: float64[size * f_wide], the same of float lanes.
-        f_wide: The number of float slots.
         cursor: int64[4], the key and the operation to continue with, the beginning of the next
             snapshot, and the room it needs.
     """
@@ -112,12 +105,39 @@ class State(NamedTuple):
     x: Wide
     f: Floats
     born: Wide
-    kept: Table
-    snaps: Wide
-    wide: int
-    f_snaps: Floats
-    f_wide: int
     cursor: Wide
+
+
+class Snapshots(NamedTuple):
+    """The snapshots of the current key: the counts of each, then its slots.
+
+    Loops take `()` where no piece follows another. Numba knows the length of a tuple, and compiles
+    nothing of what stands under `if len(saved)`.
+
+    Attributes:
+        kept: A row for each link: of each START of the piece after where its snapshot begins
+            (`at`), the START of the whole that it begins with (`oldest`), and how many it holds
+            (`live`).
+        x: int64[size * wide], the snapshots, with `wide` slots each.
+        wide: How many slots.
+        f: float64[size * f_wide], the same of float lanes.
+        f_wide: The number of float slots.
+    """
+
+    kept: Table
+    x: Wide
+    wide: int
+    f: Floats
+    f_wide: int
+
+
+Saved: TypeAlias = Any
+"""Snapshots, or the empty tuple."""
+LIVE, EXPIRED = np.int32(-1), np.int32(-2)
+"""In place of the event that completes matches: they are complete; they are left by an expiry.
+
+Of the type of events: for a plain number functions would be compiled once more.
+"""
 
 
 class MomentRows(NamedTuple):

@@ -9,7 +9,16 @@ import numpy.typing as npt
 from numpy import uintp
 
 from cepkit.aggregation.kernels.records import NOBODY, Floats, Wide
-from cepkit.aggregation.kernels.shared.records import FLOAT, SUM, Before, MomentRows, State, Wiring
+from cepkit.aggregation.kernels.shared.records import (
+    EXPIRED,
+    FLOAT,
+    SUM,
+    Before,
+    MomentRows,
+    Saved,
+    State,
+    Wiring,
+)
 from cepkit.compiling import called, lent
 
 
@@ -101,41 +110,46 @@ def least_of(
 
 
 @lent
-def live_matches(w: Wiring, s: State, q: np.uintp) -> int:
+def in_snapshots(saved: Saved, slot: int, mine: np.uintp, oldest: int) -> Before:
+    """Return a lane of integers in snapshots."""
+    return Before(saved.x, saved.wide, slot, saved.kept, mine, oldest)
+
+
+@lent
+def live_matches(w: Wiring, s: State, saved: Saved, q: np.uintp) -> int:
     """Return the number of live matches of a sequence."""
     queries, trees, size = w.queries, s.trees, uintp(s.room)
     chain = queries[q].chain
     link = w.chains[chain].link
     row = uintp(w.chains[chain].end) * size
-    if link < 0:
-        tree = w.chains[chain].tree
-        begin = max(trees[tree].lo, queries[q].oldest - trees[tree].moved)
-        return int(total(s.x, row + uintp(begin), row + uintp(trees[tree].hi)))
-    tree = w.chains[chain].last
-    lo, hi = uintp(trees[tree].lo), uintp(trees[tree].hi)
-    before = Before(s.snaps, s.wide, 0, s.kept, uintp(link) * size, queries[q].oldest)
-    return int(dot(s.x, row, lo, hi, before))
+    if len(saved) and link >= 0:
+        tree = w.chains[chain].last
+        lo, hi = uintp(trees[tree].lo), uintp(trees[tree].hi)
+        before = in_snapshots(saved, 0, uintp(link) * size, queries[q].oldest)
+        return int(dot(s.x, row, lo, hi, before))
+    tree = w.chains[chain].tree
+    begin = max(trees[tree].lo, queries[q].oldest - trees[tree].moved)
+    return int(total(s.x, row + uintp(begin), row + uintp(trees[tree].hi)))
 
 
 @called
 def write_lanes(
-    w: Wiring, s: State, to: MomentRows, q: np.uintp, node: int, event: int, matches: int,
-    moment: int, expiry: bool,
+    w: Wiring, s: State, saved: Saved, to: MomentRows, q: np.uintp, node: int, event: np.int32,
+    matches: int, moment: int,
 ) -> None:  # fmt: skip
     """Write the lanes of a sequence's live matches, or of those that an event completes.
 
     Args:
         w: The forest.
         s: The state of the key.
+        saved: Its snapshots.
         q: The sequence.
         node: The node that the matches' last piece has reached; -1: before its START.
-        event: The event that completes them; -1: they are complete.
+        event: The event that completes them, or `LIVE` or `EXPIRED`.
         moment: The number of the sequence's moment.
-        expiry: Whether it is an expiry.
     """
     chains, sources, queries, values, reals = w.chains, w.sources, w.queries, w.values, w.reals
-    trees, x, f, kept, snaps, size = s.trees, s.x, s.f, s.kept, s.snaps, uintp(s.room)
-    one = uintp(1)
+    trees, x, f, size = s.trees, s.x, s.f, uintp(s.room)
     chain, oldest = queries[q].chain, queries[q].oldest
     link, tree = chains[chain].link, chains[chain].last
     mine = uintp(max(0, link)) * size
@@ -143,49 +157,54 @@ def write_lanes(
     if link < 0:
         lo = max(lo, uintp(max(0, oldest - trees[tree].moved)))
     counted = uintp(max(0, node)) * size
-    for source in range(queries[q].sources, queries[q + one].sources):
+    for source in range(queries[q].sources, queries[q + uintp(1)].sources):
         kind, slot = sources[source].kind, sources[source].slot
         base = sources[source].row if event < 0 else sources[source].before
         row = uintp(max(0, base)) * size
-        at = moment + (sources[source].left if expiry else sources[source].out)
-        counts = Before(snaps, s.wide, 0, kept, mine, oldest)
-        before = Before(snaps, s.wide, max(0, slot), kept, mine, oldest)
+        at = moment + (sources[source].left if event == EXPIRED else sources[source].out)
+        own = slot < 0 and base < 0
         if kind == FLOAT:
-            reals_before = Before(s.f_snaps, s.f_wide, slot, kept, mine, oldest)
             whole = 0.0
-            if slot >= 0 and node < 0:
-                whole = saved_at(reals_before, hi, 0.0)
-            elif slot >= 0:
-                whole = dot(x, counted, lo, hi, reals_before)
-            elif base < 0:
+            if own:
                 whole = reals[sources[source].values, event] * matches if matches != 0 else 0.0
             elif link < 0:
                 whole = total(f, row + lo, row + hi)
-            else:
-                whole = dot_reals(f, row, lo, hi, counts)
+            elif len(saved):
+                reals_before = Before(saved.f, saved.f_wide, slot, saved.kept, mine, oldest)
+                if slot < 0:
+                    counts = in_snapshots(saved, 0, mine, oldest)
+                    whole = dot_reals(f, row, lo, hi, counts)
+                elif node < 0:
+                    whole = saved_at(reals_before, hi, 0.0)
+                else:
+                    whole = dot(x, counted, lo, hi, reals_before)
             to.f[at] = whole
         elif kind == SUM:
             whole_number = 0
-            if slot >= 0 and node < 0:
-                whole_number = saved_at(before, hi, 0)
-            elif slot >= 0:
-                whole_number = dot(x, counted, lo, hi, before)
-            elif base < 0:
+            if own:
                 whole_number = values[sources[source].values, event] * matches
             elif link < 0:
                 whole_number = total(x, row + lo, row + hi)
-            else:
-                whole_number = dot(x, row, lo, hi, counts)
+            elif len(saved):
+                before = in_snapshots(saved, max(0, slot), mine, oldest)
+                if slot < 0:
+                    whole_number = dot(x, row, lo, hi, before)
+                elif node < 0:
+                    whole_number = saved_at(before, hi, 0)
+                else:
+                    whole_number = dot(x, counted, lo, hi, before)
             to.x[at] = whole_number
         else:
             least = NOBODY
-            if slot >= 0 and node < 0:
-                least = saved_at(before, hi, NOBODY)
-            elif slot < 0 and base < 0:
+            if own:
                 least = values[sources[source].values, event] if matches != 0 else NOBODY
             elif link < 0:
                 for place in range(row + lo, row + hi):
                     least = min(least, x[place])
-            else:
-                least = least_of(x, row, counted, lo, hi, before)
+            elif len(saved):
+                before = in_snapshots(saved, max(0, slot), mine, oldest)
+                if slot >= 0 and node < 0:
+                    least = saved_at(before, hi, NOBODY)
+                else:
+                    least = least_of(x, row, counted, lo, hi, before)
             to.x[at] = least

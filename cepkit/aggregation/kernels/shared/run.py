@@ -15,19 +15,22 @@ from numpy import uintp
 from cepkit.aggregation.kernels.records import NOBODY, Floats, Wide
 from cepkit.aggregation.kernels.shared.records import (
     DONE,
+    EXPIRED,
     FLOAT,
     LEAST,
+    LIVE,
     MORE_SNAPSHOTS,
     MORE_STARTS,
     SUM,
-    Before,
     ForestSteps,
     MomentRows,
+    Saved,
     State,
     Wiring,
 )
 from cepkit.aggregation.kernels.shared.results import (
     dot,
+    in_snapshots,
     live_matches,
     saved_at,
     total,
@@ -113,10 +116,10 @@ def _add_times(
 
 
 @called
-def move_up(w: Wiring, s: State, tree: int) -> None:
+def move_up(w: Wiring, s: State, saved: Saved, tree: int) -> None:
     """Drop the expired STARTs of a tree: the others move to the beginning."""
     nodes, links, legs, trees = w.nodes, w.links, w.legs, s.trees
-    x, f, born, kept, size = s.x, s.f, s.born, s.kept, uintp(s.room)
+    x, f, born, size = s.x, s.f, s.born, uintp(s.room)
     by, hi = uintp(trees[tree].lo), uintp(trees[tree].hi)
     _move(born, uintp(tree) * size, by, hi)
     for v in range(nodes.size - 1):
@@ -127,13 +130,15 @@ def move_up(w: Wiring, s: State, tree: int) -> None:
                     _move(f, uintp(legs[c].row) * size, by, hi)
                 else:
                     _move(x, uintp(legs[c].row) * size, by, hi)
-    for link in range(links.size - 1):
-        if links[link].tree == tree:
-            row = uintp(link) * size
-            for at in range(row + by, row + hi):
-                kept[at - by].at = kept[at].at
-                kept[at - by].oldest = kept[at].oldest
-                kept[at - by].live = kept[at].live
+    if len(saved):
+        kept = saved.kept
+        for link in range(links.size - 1):
+            if links[link].tree == tree:
+                row = uintp(link) * size
+                for at in range(row + by, row + hi):
+                    kept[at - by].at = kept[at].at
+                    kept[at - by].oldest = kept[at].oldest
+                    kept[at - by].live = kept[at].live
     trees[tree].moved += trees[tree].lo
     trees[tree].hi -= trees[tree].lo
     trees[tree].lo = 0
@@ -157,7 +162,9 @@ def due(steps: ForestSteps, w: Wiring, s: State, q: np.uintp, now: int) -> bool:
 
 
 @called
-def expire(steps: ForestSteps, w: Wiring, s: State, to: MomentRows, q: np.uintp, now: int) -> None:
+def expire(
+    steps: ForestSteps, w: Wiring, s: State, saved: Saved, to: MomentRows, q: np.uintp, now: int
+) -> None:  # fmt: skip
     """Expire the STARTs of a sequence up to a time; write the moments at which matches expire."""
     ts, chains, queries, trees, born = steps.ts, w.chains, w.queries, s.trees, s.born
     size = uintp(s.room)
@@ -173,26 +180,26 @@ def expire(steps: ForestSteps, w: Wiring, s: State, to: MomentRows, q: np.uintp,
         if now - moment <= queries[q].window:
             break
         if before < 0:
-            before = live_matches(w, s, q)
+            before = live_matches(w, s, saved, q)
         while place < end and ts[born[births + uintp(place)]] == moment:
             start = born[births + uintp(place)]
             place += 1
         queries[q].oldest = place + trees[tree].moved
-        left = live_matches(w, s, q)
+        left = live_matches(w, s, saved, q)
         if left != before:
             nth = queries[q].expired
             queries[q].expired += 1
             to.at[queries[q].expiries + nth] = start
             to.counts[queries[q].expiries + nth] = left
             if queries[q].sources < queries[q + one].sources:
-                write_lanes(w, s, to, q, chains[chain].end, -1, left, nth, True)
+                write_lanes(w, s, saved, to, q, chains[chain].end, EXPIRED, left, nth)
         before = left
 
 
 @compiled_beyond(4_000)
 def run(
-    steps: ForestSteps, w: Wiring, s: State, only_new: bool, expiries: bool, completed: MomentRows,
-    expired: MomentRows,
+    steps: ForestSteps, w: Wiring, s: State, saved: Saved, only_new: bool, expiries: bool,
+    completed: MomentRows, expired: MomentRows,
 ) -> int:  # fmt: skip
     """Aggregate all sequences.
 
@@ -200,6 +207,7 @@ def run(
         steps: The operations of the events.
         w: The forest.
         s: The state of a key.
+        saved: Its snapshots; the empty tuple if no piece follows another.
         only_new: Whether rows of triggers are about the matches that they complete instead of the
             live ones.
         expiries: Whether moments of expiry are written.
@@ -212,7 +220,6 @@ def run(
     ts, slots, starts, lost = steps.ts, steps.slots, steps.starts, steps.lost
     kinds, keep, cursor = w.kinds, w.keep, s.cursor
     number = w.queries.size - 1
-    connected = w.links.size > 1
     for key in range(cursor[0], starts.size - 1):
         begin, stop = starts[key], starts[key + 1]
         i = max(begin, cursor[1])
@@ -229,12 +236,16 @@ def run(
             if expiries:
                 for each in range(number):
                     if due(steps, w, s, uintp(each), now):
-                        expire(steps, w, s, expired, uintp(each), now)
-            if keep >= 0 and not _make_room(steps, w, s, now, end - i):
+                        expire(steps, w, s, saved, expired, uintp(each), now)
+            if keep >= 0 and not _make_room(steps, w, s, saved, now, end - i):
                 cursor[0], cursor[1] = key, i
                 return MORE_STARTS
             # A START must not see events of its own time: take snapshots before them.
-            if connected and _any_start(steps, w, i, end) and not save_all(steps, w, s, i, end):
+            if (
+                len(saved)
+                and _any_start(steps, w, i, end)
+                and not save_all(steps, w, s, saved, i, end)
+            ):
                 cursor[0], cursor[1] = key, i
                 return MORE_SNAPSHOTS
             triggers = 0
@@ -244,15 +255,15 @@ def run(
                 if kinds[slot].absent:
                     _end(w, s, node)
                     continue
-                triggers += _complete(steps, w, s, node, op, now, only_new, completed)
+                triggers += _complete(steps, w, s, saved, node, op, now, only_new, completed)
                 _count(steps, w, s, node, op)
             # All events of this time are done: write the live matches at its triggers.
             if triggers > 0:
-                _write_live(steps, w, s, i, end, only_new, completed)
+                _write_live(steps, w, s, saved, i, end, only_new, completed)
             i = end
         if expiries and keep >= 0 and stop > begin:
             for each in range(number):
-                expire(steps, w, s, expired, uintp(each), ts[stop - 1] + 2 * (keep + 1))
+                expire(steps, w, s, saved, expired, uintp(each), ts[stop - 1] + 2 * (keep + 1))
     return DONE
 
 
@@ -281,7 +292,9 @@ def _begin(w: Wiring, s: State) -> None:
 
 
 @lent
-def _make_room(steps: ForestSteps, w: Wiring, s: State, now: int, events: int) -> bool:
+def _make_room(
+    steps: ForestSteps, w: Wiring, s: State, saved: Saved, now: int, events: int
+) -> bool:
     """Drop expired STARTs; return whether there is room for `events` new ones."""
     trees, room = s.trees, s.room
     for t in range(trees.size):
@@ -294,7 +307,7 @@ def _make_room(steps: ForestSteps, w: Wiring, s: State, now: int, events: int) -
         if known + events > room:
             if live_from < room >> 1 or known - live_from + events > room:
                 return False
-            move_up(w, s, t)
+            move_up(w, s, saved, t)
     return True
 
 
@@ -320,8 +333,8 @@ def _end(w: Wiring, s: State, node: np.uintp) -> None:
 
 @lent
 def _complete(
-    steps: ForestSteps, w: Wiring, s: State, node: np.uintp, op: int, now: int, only_new: bool,
-    to: MomentRows,
+    steps: ForestSteps, w: Wiring, s: State, saved: Saved, node: np.uintp, op: int, now: int,
+    only_new: bool, to: MomentRows,
 ) -> int:  # fmt: skip
     """Write the number of matches that an event completes, for each sequence that ends at its node.
 
@@ -344,20 +357,21 @@ def _complete(
                     break
                 place += 1
             queries[q].oldest = place + trees[first].moved
-        before = Before(s.snaps, s.wide, 0, s.kept, uintp(max(0, link)) * size, queries[q].oldest)
         matches = 1
         if above >= 0 and link < 0:
             base = uintp(above) * size
             matches = total(s.x, base + uintp(place), base + hi)
-        elif above >= 0:
-            matches = dot(s.x, uintp(above) * size, lo, hi, before)
-        elif link >= 0:
-            matches = saved_at(before, hi, 0)
+        elif len(saved):
+            before = in_snapshots(saved, 0, uintp(max(0, link)) * size, queries[q].oldest)
+            if above >= 0:
+                matches = dot(s.x, uintp(above) * size, lo, hi, before)
+            elif link >= 0:
+                matches = saved_at(before, hi, 0)
         nth = queries[q].done
         to.at[queries[q].triggers + nth] = matches
         if only_new:
             to.counts[queries[q].triggers + nth] = matches
-            write_lanes(w, s, to, q, above, steps.rows[op], matches, nth, False)
+            write_lanes(w, s, saved, to, q, above, steps.rows[op], matches, nth)
         queries[q].done += 1
         queries[q].waiting += 1
     return int(nodes[node + uintp(1)].ending - nodes[node].ending)
@@ -397,8 +411,9 @@ def _count(steps: ForestSteps, w: Wiring, s: State, node: np.uintp, op: int) -> 
 
 @lent
 def _write_live(
-    steps: ForestSteps, w: Wiring, s: State, i: int, end: int, only_new: bool, to: MomentRows
-) -> None:
+    steps: ForestSteps, w: Wiring, s: State, saved: Saved, i: int, end: int, only_new: bool,
+    to: MomentRows,
+) -> None:  # fmt: skip
     """Write the live matches at the triggers of a moment."""
     queries, one = w.queries, uintp(1)
     for op in range(i, end):
@@ -413,11 +428,11 @@ def _write_live(
             if waiting == 0 or only_new:
                 continue
             moment = queries[q].done
-            matches = live_matches(w, s, q)
+            matches = live_matches(w, s, saved, q)
             for nth in range(moment - waiting, moment):
                 to.counts[queries[q].triggers + nth] = matches
             if queries[q].sources < queries[q + one].sources:
-                write_lanes(w, s, to, q, w.kinds[slot].node, -1, matches, moment - waiting, False)
+                write_lanes(w, s, saved, to, q, w.kinds[slot].node, LIVE, matches, moment - waiting)
                 for source in range(queries[q].sources, queries[q + one].sources):
                     first = w.sources[source].out + moment - waiting
                     for at in range(first + 1, w.sources[source].out + moment):

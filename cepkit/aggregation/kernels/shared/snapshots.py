@@ -14,6 +14,7 @@ from cepkit.aggregation.kernels.shared.records import (
     SUM,
     Before,
     ForestSteps,
+    Snapshots,
     State,
     Table,
     Wiring,
@@ -22,7 +23,9 @@ from cepkit.compiling import called, compiled_beyond
 
 
 @called
-def save_all(steps: ForestSteps, w: Wiring, s: State, begin: int, end: int) -> bool:
+def save_all(
+    steps: ForestSteps, w: Wiring, s: State, saved: Snapshots, begin: int, end: int
+) -> bool:
     """Take the snapshots of all STARTs of a moment; return whether there was room for them."""
     slots, kinds, nodes, chains, links = steps.slots, w.kinds, w.nodes, w.chains, w.links
     trees, cursor, size = s.trees, s.cursor, uintp(s.room)
@@ -39,30 +42,33 @@ def save_all(steps: ForestSteps, w: Wiring, s: State, begin: int, end: int) -> b
                 continue
             first = chains[links[link].chain].tree
             live = trees[first].hi - trees[first].lo
-            if (cursor[2] + live) * s.wide > s.snaps.size:
+            if (cursor[2] + live) * saved.wide > saved.x.size:
                 for other in range(trees.size):
                     trees[other].staged = 0
                 cursor[3] = live
                 return False
-            _save(w, s, link, uintp(link) * size + place, cursor[2], live)
+            _save(w, s, saved, link, uintp(link) * size + place, cursor[2], live)
             cursor[2] += live
     return True
 
 
 @called
-def _save(w: Wiring, s: State, link: int, mine: np.uintp, top: int, live: int) -> None:
+def _save(
+    w: Wiring, s: State, saved: Snapshots, link: int, mine: np.uintp, top: int, live: int
+) -> None:
     """Write the aggregate of the chain before a link from each live START on.
 
     Args:
         w: The forest.
         s: The state of the key.
+        saved: Its snapshots.
         mine: Where it is noted.
         top: Where the snapshot begins.
         live: The number of live STARTs of the whole.
     """
     chains, links, sources, trees = w.chains, w.links, w.sources, s.trees
-    x, f, kept, size = s.x, s.f, s.kept, uintp(s.room)
-    snaps, wide, f_snaps, f_wide = s.snaps, s.wide, s.f_snaps, s.f_wide
+    x, f, size = s.x, s.f, uintp(s.room)
+    kept, snaps, wide, f_snaps, f_wide = saved
     chain = links[link].chain
     first, before, last = chains[chain].tree, chains[chain].link, chains[chain].last
     lo = uintp(trees[first].lo)
@@ -165,13 +171,13 @@ def _connect_leasts(
 
 
 @compiled_beyond(4_000)
-def pack(links: Table, s: State, snaps: Wide, f_snaps: Floats) -> int:
+def pack(links: Table, s: State, saved: Snapshots, snaps: Wide, f_snaps: Floats) -> int:
     """Copy the snapshots of live STARTs one after another; return where they end.
 
     With empty target arrays it changes nothing and only returns the room they need.
     """
-    trees, room, kept, old, f_old = s.trees, s.room, s.kept, s.snaps, s.f_snaps
-    wide, f_wide = s.wide, s.f_wide
+    trees, room = s.trees, s.room
+    kept, old, wide, f_old, f_wide = saved
     top = 0
     for link in range(links.size - 1):
         tree = links[link].tree
