@@ -32,13 +32,15 @@ def columns_by_group(path: Path, names: Iterable[str], schema: Schema) -> dict[s
     """Return columns of one Parquet file; what is left out has to be read as a whole.
 
     These are lists, types that are no texts, numbers that may be beyond int64, times that are texts
-    or may tie because nanoseconds are floored; and all columns if a value is refused, so that
-    whoever reads them as a whole says which.
+    or may tie because nanoseconds are floored; and all columns of a file with one row group, or if
+    a value is refused, so that whoever reads them as a whole says which.
 
     Args:
         names: The columns; the time column is read as times.
     """
     stored = readers.schema_of(path)
+    if readers.number_of_groups(path) < 2:
+        return {}
     try:
         made = [
             _ColumnOfGroups(path, name, schema, stored.field(name).type)
@@ -124,5 +126,5 @@ class _ColumnOfGroups:
             code_of = np.append(np.searchsorted(every, part.dictionary), -1).astype(np.int32)
             for begin in range(0, len(part.values), BLOCK):
                 block = part.values[begin : begin + BLOCK]
-                block[:] = code_of.take(block, mode="wrap")
+                block[:] = code_of[block]
         return every

@@ -176,6 +176,11 @@ def _group(
         return file.read_row_group(group, columns, use_threads=False).select(columns)
 
 
+def number_of_groups(path: Path) -> int:
+    """Return how many row groups one Parquet file has."""
+    return int(_metadata(data_at(path)).num_row_groups)
+
+
 def column_by_group(path: Path, name: str) -> list[tuple[int, Callable[[], pa.Table]]]:
     """Return the rows of each row group of one Parquet file, and how one column of it is read.
 
