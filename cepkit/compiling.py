@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property, update_wrapper
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
@@ -203,6 +204,7 @@ class _Loop:
                 return self.__dict__["dispatcher"]
             if is_interpreted():  # as compiled loops: integers wrap around
                 return np.errstate(all="ignore")(self.py_func)
+            _import_numba()
             from numba import njit
 
             loop: Any = njit(**self.targetoptions)(self.py_func)
@@ -219,6 +221,25 @@ class _Loop:
     def stats(self) -> Any:
         """Numba's counts of cache hits and misses."""
         return self.dispatcher.stats
+
+
+def _import_numba() -> None:
+    """Import Numba in a thread, for which Ctrl-C waits: half imported it would stay broken."""
+    done = threading.Event()  # an interrupted join takes a thread for ended
+
+    def load() -> None:
+        try:
+            with suppress(ImportError):  # the caller's own import says why
+                import_module("numba")
+        finally:
+            done.set()
+
+    if "numba" not in sys.modules:
+        threading.Thread(target=load, name="cepkit").start()
+        try:
+            done.wait()
+        finally:
+            done.wait()
 
 
 class _Inside(_Loop):

@@ -312,3 +312,27 @@ def test_loops_that_are_not_compiled_find_the_same(tmp_path: Path) -> None:
         )
     ]  # fmt: skip
     assert answers[0] == answers[1] == answers[2]
+
+
+INTERRUPTED = """import os, signal, sys, threading, time
+from cepkit.columnar.kernels.loops import counting_sort
+
+def interrupt():
+    while "yaml" not in sys.modules:
+        time.sleep(0.001)
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=interrupt).start()
+try:
+    counting_sort.dispatcher
+except KeyboardInterrupt:
+    print("interrupted")
+print(counting_sort.dispatcher.py_func.__name__)
+"""
+
+
+def test_numba_is_whole_after_an_interrupt_of_its_import():
+    ran = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False
+    )
+    assert ran.stdout.split() == ["interrupted", "counting_sort"], ran.stderr
