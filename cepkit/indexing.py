@@ -1,6 +1,7 @@
-"""NumPy's functions without what they do to numbers of other types than the machine's own.
+"""NumPy's functions for integers of every type.
 
-Some refuse 64-bit numbers on a machine of 32 bits, as a browser is; some copy others as a whole.
+Some of NumPy's refuse 64-bit numbers on a machine of 32 bits, as a browser is; others convert a
+whole array of another type first.
 """
 
 from __future__ import annotations
@@ -35,13 +36,14 @@ def reduced(
 
 
 def bin_counts(values: Ints, minlength: int = 0) -> npt.NDArray[np.int64]:
-    """Return how often each number occurs: `np.bincount`, which copies other types as a whole."""
+    """Return how often each number occurs: `np.bincount`, block by block where it would convert."""
     if values.dtype == np.intp or not 0 < minlength < BLOCK:
         counts = np.bincount(np.asarray(values, np.intp), minlength=minlength)
         return counts.astype(np.int64, copy=False)
     counts = np.zeros(minlength, np.int64)
     for begin in range(0, len(values), BLOCK):
-        more = np.bincount(values[begin : begin + BLOCK], minlength=len(counts))
+        block = np.asarray(values[begin : begin + BLOCK], np.intp)
+        more = np.bincount(block, minlength=len(counts))
         more[: len(counts)] += counts
         counts = more.astype(np.int64, copy=False)
     return counts

@@ -33,10 +33,10 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Selectable:
-    """Matches of one program that may be selected.
+    """A block of matches of one program that may be selected.
 
     Attributes:
-        block: They.
+        block: The matches.
         starts: The first event of each.
         ends: The last event of each.
     """

@@ -184,8 +184,8 @@ def _matches(frame: pd.DataFrame, query: Query) -> tuple[str, str]:
     else:
         picture = draw_timeline(timeline(tidy, variables))
         # The page has the title; the room for it goes to the ticks, which have two lines.
-        higher, below = picture.layout.height - 18, picture.layout.margin.b + 16
-        picture.update_layout(title_text="", height=higher, margin={"t": 30, "b": below})
+        height, below = picture.layout.height - 18, picture.layout.margin.b + 16
+        picture.update_layout(title_text="", height=height, margin={"t": 30, "b": below})
         picture_html = page.drawing(picture.to_inline_svg(_WIDTH), "timeline of the first matches")
     return page.section(heading, picture_html), page.section("First matches", _table(frame, query))
 

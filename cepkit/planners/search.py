@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
 from time import perf_counter
@@ -113,7 +114,7 @@ class Search(Begun):
             self.offer(plan)
 
 
-class SearchingPlanner:
+class SearchingPlanner(ABC):
     """The base of planners (see `contract.Planner`); a field `seconds` limits their time."""
 
     __slots__ = ()
@@ -132,6 +133,6 @@ class SearchingPlanner:
         assert search.best is not None
         return search.best
 
+    @abstractmethod
     def find(self, search: Search) -> None:
         """Search for the plan: offer the plans that are examined, or the one that is found."""
-        raise NotImplementedError

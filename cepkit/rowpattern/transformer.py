@@ -4,29 +4,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
 from lark import Token, v_args
 
 from cepkit.errors import PatternError, Span
+from cepkit.pattern.parsing.transformer import clause_of
 from cepkit.rowpattern import nodes as n
 from cepkit.rowpattern.expression_builder import ExpressionBuilder, Word
 from cepkit.rowpattern.expressions import Column, Expression, place_text
 
 Clause = tuple[tuple[str, str], Any, Span]
 """The keyword of a clause and its field of `RowQuery`, the value, and the place."""
-
-
-def _clause(keyword: str, name: str) -> Callable[..., Clause]:
-    """Return the builder of a clause that holds one value, or several where they are a tuple."""
-
-    def clause(builder: ExpressionBuilder, meta: Any, parts: list[Any]) -> Clause:
-        value = tuple(parts) if name in ("measures", "subsets") else parts[0]
-        return (keyword, name), value, builder.span_of(meta)
-
-    return clause
 
 
 @v_args(meta=True)
@@ -70,19 +60,23 @@ class QueryBuilder(ExpressionBuilder):
     def table(self, _: Any, parts: list[Word]) -> str:
         return ".".join(parts)
 
-    where, sorted_by = _clause("WHERE", "where"), _clause("ORDER BY", "sorted_by")
+    where, sorted_by = clause_of("WHERE", "where"), clause_of("ORDER BY", "sorted_by")
 
     def limit(self, meta: Any, parts: list[Token]) -> Clause:
         return ("LIMIT", "limit"), self._whole(parts[0]), self.span_of(meta)
 
     # The clauses of MATCH_RECOGNIZE
 
-    partition_by = _clause("PARTITION BY", "partition")
-    order_by = _clause("ORDER BY", "order")
-    measures = _clause("MEASURES", "measures")
-    pattern = _clause("PATTERN", "pattern")
-    within = _clause("WITHIN", "within")
-    subsets = _clause("SUBSET", "subsets")
+    partition_by = clause_of("PARTITION BY", "partition")
+    order_by = clause_of("ORDER BY", "order")
+    pattern = clause_of("PATTERN", "pattern")
+    within = clause_of("WITHIN", "within")
+
+    def measures(self, meta: Any, parts: list[n.Named]) -> Clause:
+        return ("MEASURES", "measures"), tuple(parts), self.span_of(meta)
+
+    def subsets(self, meta: Any, parts: list[Any]) -> Clause:
+        return ("SUBSET", "subsets"), tuple(parts), self.span_of(meta)
 
     def one_row(self, meta: Any, _: list[Any]) -> Clause:
         return self._placed("ROWS PER MATCH", "output", n.OutputRows(), meta)

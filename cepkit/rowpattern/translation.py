@@ -298,7 +298,7 @@ def refused(what: str, span: Span | None) -> UnsupportedError:
 
 
 class RowWriter:
-    """Writes the conditions of one row of a match with a fixed number of rows."""
+    """Translates the conditions of one row of a match with a fixed number of rows."""
 
     def __init__(self, rows: list[str], names: list[str], place: int) -> None:
         self._rows = rows

@@ -19,7 +19,7 @@ import pytest
 
 import cepkit
 from cepkit.diagnosis.partials import KeyIndex
-from cepkit.indexing import reduced, repeated
+from cepkit.indexing import bin_counts, reduced, repeated
 from cepkit.statistics.measuring.lookups import Scope
 from cepkit.statistics.measuring.sampling import Pairs
 from cepkit.stream.columns import Column
@@ -67,6 +67,23 @@ def test_repeated_and_reduced_take_numbers_of_any_width(dtype) -> None:
     numbers = np.array([2, 0, 1], dtype)
     assert repeated(np.array([5, 6, 7]), numbers).tolist() == [5, 5, 7]
     assert reduced(np.add, np.arange(4), np.array([0, 3], dtype)).tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint64])
+@pytest.mark.parametrize("minlength", [0, 4])
+def test_numbers_of_any_width_are_counted_as_the_machines_own(
+    dtype, minlength, monkeypatch
+) -> None:
+    count = np.bincount
+
+    def strict(values, minlength):
+        assert values.dtype == np.intp
+        return count(values, minlength=minlength)
+
+    monkeypatch.setattr(np, "bincount", strict)
+    counts = bin_counts(np.array([2, 0, 2], dtype), minlength)
+    assert counts.tolist() == [1, 0, 2, 0][: max(3, minlength)]
+    assert counts.dtype == np.int64
 
 
 class Strict(np.ndarray):

@@ -47,8 +47,8 @@ def draw_questions(
             expected=f"an event that does something while 1 to {MOST_CHOICES} instances are alive",
             hint="draw a trace with a smaller window, an earlier start or more steps",
         )
-    text = seed if isinstance(seed, int) else seed.encode(errors="surrogatepass")
-    Random(text).shuffle(possible)  # noqa: S311 - not for secrets
+    start = seed if isinstance(seed, int) else seed.encode(errors="surrogatepass")
+    Random(start).shuffle(possible)  # noqa: S311 - not for secrets
     # One instance alone is a question without a choice: those come last.
     possible.sort(key=lambda one: one["alive"] < 2)
     drawn: dict[int, dict[str, Any]] = {}

@@ -31,7 +31,7 @@ _TWICE = {
 }
 
 
-def _clause(keyword: str, name: str) -> Callable[..., tuple[Any, ...]]:
+def clause_of(keyword: str, name: str) -> Callable[..., tuple[Any, ...]]:
     """Return the rule of a clause that holds one value."""
 
     def clause(builder: ConditionBuilder, meta: Meta, children: Children) -> tuple[Any, ...]:
@@ -146,14 +146,14 @@ class NodeBuilder(ConditionBuilder):
 
     # Clauses: (keyword and field of Query), value, place
 
-    where = _clause("WHERE", "where")
-    at_time_zone = _clause("AT TIME ZONE", "zone")
-    partition_by = _clause("PARTITION BY", "partition_by")
-    agg = _clause("AGG", "aggregates")
-    group_by = _clause("GROUP BY", "group_by")
-    having = _clause("HAVING", "having")
-    returned = _clause("RETURN", "returned")
-    defined = _clause("DEFINE", "definitions")
+    where = clause_of("WHERE", "where")
+    at_time_zone = clause_of("AT TIME ZONE", "zone")
+    partition_by = clause_of("PARTITION BY", "partition_by")
+    agg = clause_of("AGG", "aggregates")
+    group_by = clause_of("GROUP BY", "group_by")
+    having = clause_of("HAVING", "having")
+    returned = clause_of("RETURN", "returned")
+    defined = clause_of("DEFINE", "definitions")
 
     def within(self, meta: Meta, children: Children) -> tuple[Any, ...]:
         if len(children) == 1:

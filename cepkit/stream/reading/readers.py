@@ -27,6 +27,7 @@ from cepkit.stream.reading.nested import flat, paths
 from cepkit.stream.reading.row_groups import groups_of
 from cepkit.stream.schema import Schema
 from cepkit.stream.warnings import warn_of_unread
+from cepkit.threads import together
 
 if TYPE_CHECKING:
     import pyarrow.dataset as pa_dataset
@@ -160,12 +161,7 @@ def _read_file(data: Data, columns: list[str], texts: list[str], within: Schema 
     if not groups:
         return pa.Table.from_batches([], _schema(data)).select(columns)
     read = partial(_group, data.path, metadata, columns, texts)
-    if len(groups) == 1 or os.cpu_count() == 1:  # a browser has one core, and no threads
-        return pa.concat_tables(map(read, groups))
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        return pa.concat_tables(threads.map(read, groups))
+    return pa.concat_tables(together(*(partial(read, group) for group in groups)))
 
 
 def _group(
