@@ -28,6 +28,9 @@ from cepkit.errors import ArgumentError, shown
 P = ParamSpec("P")
 R = TypeVar("R")
 
+FORMER: dict[Callable[..., Any], Callable[[tuple[Any, ...], Mapping[str, Any]], Any]] = {}
+"""For functions that had other arguments in an earlier release: what makes new ones of old ones."""
+
 
 def typed(function: Callable[P, R]) -> Callable[P, R]:
     """Return the function with checked arguments.
@@ -74,6 +77,9 @@ def _bound(
     try:
         return signature.bind(*map(_plain, args), **plain)
     except TypeError as error:
+        new = FORMER[function](args, kwargs) if function in FORMER else kwargs
+        if new is not kwargs:
+            return _bound(function, args, new)
         names = [name for name in signature.parameters if name != "self"]
         for name in kwargs.keys() - set(names):
             said = f"{_name(function)} has no argument {shown(name)}"

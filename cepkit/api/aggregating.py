@@ -19,7 +19,7 @@ from cepkit.api.arguments import (
     order_matters,
 )
 from cepkit.api.detecting import detect
-from cepkit.api.spark_options import SparkOptions, options_for, taking_old_arguments
+from cepkit.api.spark_options import DEFAULTS, SparkOptions, options_for, taking_old_arguments
 from cepkit.arguments import typed
 from cepkit.errors import StreamError, UnsupportedError
 from cepkit.pattern.query import Query
@@ -77,8 +77,8 @@ def aggregate(
 ) -> Aggregates | ResultFrame | StreamFrame: ...
 
 
-@taking_old_arguments
 @typed
+@taking_old_arguments
 def aggregate(
     stream: Stream,
     pattern: Pattern | Sequence[Pattern] | Mapping[str, Pattern],
@@ -189,7 +189,7 @@ def aggregate(
     check_share(share, SHARES) if isinstance(share, str) else check_pieces(share)
     check_functions(functions)
     check_stream(stream)
-    slice_seconds = options_for(spark, "aggregate", stream).slice_seconds
+    options = DEFAULTS if spark is None else options_for(spark, "aggregate", stream)
     if stream.schema.by_arrival:
         method = _with_ties(method)
     by_query = []
@@ -225,7 +225,7 @@ def aggregate(
         return _on_stream(stream, by_name, by_query, method, emit, share)
     with limited_to(threads), showing("aggregating", progress):
         result: Any = _aggregate_recorded(
-            stream, by_name, by_query, several, method, emit, share, slice_seconds
+            stream, by_name, by_query, several, method, emit, share, options.slice_seconds
         )
     if stream.place == "spark":
         result = result.with_progress(progress)  # its rows are computed on demand

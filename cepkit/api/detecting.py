@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cepkit.api.arguments import Pattern, are_several, at_hand, detectable, measured, order_matters
-from cepkit.api.spark_options import SparkOptions, options_for, taking_old_arguments
+from cepkit.api.spark_options import DEFAULTS, SparkOptions, options_for, taking_old_arguments
 from cepkit.arguments import typed
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.reports import report
@@ -72,8 +72,8 @@ def detect(
 ) -> Matches | SparkMatches | StreamFrame: ...
 
 
-@taking_old_arguments
 @typed
+@taking_old_arguments
 def detect(
     stream: Stream,
     pattern: Pattern | Sequence[Pattern] | Mapping[str, Pattern],
@@ -178,7 +178,9 @@ def detect(
         raise StreamError(f"limit={limit}", expected="0 or more")
     if sets not in ("every", "maximal"):
         raise StreamError(f"sets={sets!r}", expected="'every' or 'maximal'")
-    options = options_for(spark, "detect", stream, several=several)
+    options = DEFAULTS
+    if spark is not None:
+        options = options_for(spark, "detect", stream, several=several)
     if clock_error is not None:
         _check_alone("clock_error", stream, options, several=several, adapt=adapt)
     if sample is not None:

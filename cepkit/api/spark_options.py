@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import wraps
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from cepkit.api.arguments import check_name
-from cepkit.arguments import typed
+from cepkit.arguments import FORMER, typed
 from cepkit.errors import ArgumentError, StreamError, shown
 
 if TYPE_CHECKING:
@@ -112,17 +112,18 @@ _HINTS = {
 }
 
 
+DEFAULTS = SparkOptions()
+
+
 def options_for(
-    spark: SparkOptions | None, verb: str, stream: Stream, *, several: bool = False
+    spark: SparkOptions, verb: str, stream: Stream, *, several: bool = False
 ) -> SparkOptions:
-    """Return the options of a verb over a stream, the defaults if none are given.
+    """Return the options that are given for a verb over a stream.
 
     Raises:
         ArgumentError: They are something else, or the verb takes no such option.
         StreamError: One of them says nothing for such a stream, or for several patterns.
     """
-    if spark is None:
-        return SparkOptions()
     if not isinstance(spark, SparkOptions):
         raise ArgumentError(
             f"spark= is of the type {type(spark).__name__}",
@@ -153,25 +154,24 @@ OLD_ARGUMENTS = ("slice_seconds", "slice_events", "route", "buckets", "late", "t
 
 
 def taking_old_arguments(verb: Callable[P, R]) -> Callable[P, R]:
-    """Return a verb that still takes what are now options of Spark, and warns of them."""
+    """Let `typed` take what are now options of Spark for a verb, and warn of them."""
+    FORMER[verb] = partial(_with_options, verb.__name__)
+    return verb
 
-    @wraps(verb)
-    def taking(*args: P.args, **given: P.kwargs) -> R:
-        old: Any = {name: given.pop(name) for name in OLD_ARGUMENTS if name in given}
-        if old:
-            options = ", ".join(f"{name}={value!r}" for name, value in old.items())
-            names = ", ".join(f"{name}=" for name in old)
-            from cepkit.deprecated import warn
 
-            warn(
-                f"{names} of cepkit.{verb.__name__}: write spark=ck.SparkOptions({options})",
-                stacklevel=3,
-            )
-            stream: Any = args[0] if args else given.get("stream")
-            if getattr(stream, "place", None) == "local":  # where slices had no effect
-                old = {name: value for name, value in old.items() if "slice" not in name}
-            new: Any = given.get("spark") or SparkOptions()
-            given["spark"] = replace(new, **old)
-        return verb(*args, **given)
+def _with_options(verb: str, args: tuple[Any, ...], given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the arguments by name with options of Spark in place of the former arguments."""
+    old: Any = {name: given[name] for name in OLD_ARGUMENTS if name in given}
+    if not old:
+        return given
+    options = ", ".join(f"{name}={value!r}" for name, value in old.items())
+    names = ", ".join(f"{name}=" for name in old)
+    from cepkit.deprecated import warn
 
-    return taking
+    warn(f"{names} of cepkit.{verb}: write spark=ck.SparkOptions({options})", stacklevel=5)
+    kept = {name: value for name, value in given.items() if name not in old}
+    stream: Any = args[0] if args else given.get("stream")
+    if getattr(stream, "place", None) == "local":  # where slices had no effect
+        old = {name: value for name, value in old.items() if "slice" not in name}
+    new: Any = given.get("spark") or DEFAULTS
+    return {**kept, "spark": replace(new, **old)}

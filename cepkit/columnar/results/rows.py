@@ -23,6 +23,8 @@ from cepkit.tables import whole
 
 _AT_ONCE = 1_000
 """The batch size for iterating over matches as dictionaries."""
+_FEW = 10_000
+"""A list of so few matches takes less than results grow between two looks at the free memory."""
 _ROW, _EVENT = 200, 250
 """The least bytes of a match, and of an event in it, as dictionaries."""
 
@@ -159,6 +161,8 @@ class Rows(WithProgress, Exported, ABC):
             LimitError: A list of them would need more than is free.
         """
         number = self.count()
+        if number <= _FEW:
+            return number
         size = number * (_ROW + _EVENT * len(self.schema))
         if number > sys.maxsize or size > free_memory():
             raise LimitError(
