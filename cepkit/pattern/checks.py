@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from weakref import WeakValueDictionary
 
 from cepkit.errors import PatternError
 from cepkit.pattern import conditions as c
@@ -26,9 +25,6 @@ from cepkit.pattern.unrolling import unrolled
 from cepkit.pattern.zones import in_zone, known_zone
 from cepkit.stream.warnings import warn_of_condition, warn_of_short_window
 
-_sound: WeakValueDictionary[int, Query] = WeakValueDictionary()
-"""Queries that have been checked. By identity: as values 1, 1.0 and TRUE are equal."""
-
 
 def check(query: Query) -> Query:
     """Return a valid query with its repeated groups unrolled; refuse one without a meaning.
@@ -38,7 +34,7 @@ def check(query: Query) -> Query:
     Raises:
         PatternError: The query means nothing; the error names the place.
     """
-    if _sound.get(id(query)) is query:
+    if query.is_sound:
         return query
     original = query
     if query.unrolled_from is not None:
@@ -73,7 +69,7 @@ def check(query: Query) -> Query:
     if query.zone is not None:
         known_zone(query.zone)
     sound = in_zone(original if query is not original else unrolled(query))
-    _sound[id(sound)] = sound
+    vars(sound)["sound"] = True  # beside what cached properties keep
     return sound
 
 

@@ -95,6 +95,11 @@ class Query(WithPrinter):
     text: str | None = field(default=None, compare=False, repr=False)
 
     @property
+    def is_sound(self) -> bool:
+        """Whether it has passed `checks.check`; by identity: as values 1 and TRUE are equal."""
+        return "sound" in self.__dict__
+
+    @property
     def written(self) -> Structure:
         """The structure as written; conditions and results use its variables."""
         return self.structure if self.unrolled_from is None else self.unrolled_from

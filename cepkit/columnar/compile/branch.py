@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import replace
 
-from cepkit.columnar.compile.demands import Demands
 from cepkit.columnar.compile.kleene import Repeated, core_of, repeated_of, with_ends
 from cepkit.columnar.compile.program import (
     Absence,
@@ -34,6 +33,7 @@ from cepkit.pattern.conditions import (
 )
 from cepkit.pattern.nodes import Beside
 from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.requirements import Demands
 from cepkit.pattern.rewrite import renamed
 from cepkit.plan.nodes import BranchPlan, OrderPlan, TreePlan, Unit, sets_begun
 

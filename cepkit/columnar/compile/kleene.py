@@ -22,11 +22,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal as Words
 
-from cepkit.columnar.compile.demands import MOST_MEMBERS, Demands
 from cepkit.pattern import conditions as c
 from cepkit.pattern.nodes import Event
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.numbers import set_of_neighbours
+from cepkit.pattern.requirements import MOST_MEMBERS, Demands
 from cepkit.pattern.rewrite import MIRRORED, replaced
 from cepkit.plan.nodes import first_member
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from cepkit.columnar.compile.demands import Windows
 from cepkit.columnar.compile.kleene import Cap, Repeated
 from cepkit.pattern.conditions import ComparisonOperator, Expression, set_of_members
 from cepkit.pattern.nodes import Event
 from cepkit.pattern.policies import Clock
+from cepkit.pattern.requirements import Windows
 
 Member = tuple[str, str | None]
 """A variable and an attribute that equals those of other members; None: its partition."""

@@ -17,7 +17,6 @@ from dataclasses import replace
 from datetime import timedelta
 from itertools import combinations
 
-from cepkit.columnar.compile.demands import Demands, Windows
 from cepkit.columnar.compile.kleene import Parts, Repeated, cap_of, core_of, deal
 from cepkit.columnar.compile.program import (
     RUN,
@@ -42,6 +41,7 @@ from cepkit.pattern.conditions import (
 )
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.requirements import Demands, Windows
 from cepkit.pattern.rewrite import MIRRORED, without_not
 from cepkit.plan.nodes import BranchPlan, Unit, work_of
 

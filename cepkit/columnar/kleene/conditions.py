@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.compile.demands import Windows
 from cepkit.columnar.join.step import Join, Partials
 from cepkit.columnar.kleene.neighbours import between_neighbours, members_before, with_before
 from cepkit.columnar.slices.binding import BoundProgram
@@ -45,6 +44,7 @@ from cepkit.pattern.conditions import (
 )
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.evaluation.set_functions import new_in_sets, set_function
+from cepkit.pattern.requirements import Windows
 from cepkit.pattern.rewrite import replaced
 from cepkit.stream.columns import Column
 

@@ -6,17 +6,12 @@ the forecast of the plan.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from cepkit.columnar.kleene.limits import SetChoice
-from cepkit.errors import UnsupportedError
 from cepkit.memory import Expected
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
-from cepkit.statistics.measuring.walks import check_walks
-from cepkit.stream.warnings import warn_of_long_count
 from cepkit.tables import number, whole
 
 INSTEAD = (
@@ -25,24 +20,9 @@ INSTEAD = (
 )
 """Alternatives for the user if not all matches fit."""
 
-_LONG = 60.0
-"""A count that takes more seconds is warned of."""
 _CERTAIN, _BOUND = 2.0, 10.0
 _SAMPLED = 4.0
 """The doubt of a forecast from sampled joins; 95 % are nearer (docs/plans.md)."""
-
-
-def warn_if_long(queries: Sequence[Query], plans: Sequence[Plan]) -> None:
-    """Warn before a count of more than a minute that `aggregate(error=)` would estimate it."""
-    seconds = sum(plan.seconds or 0.0 for plan in plans)
-    if seconds <= _LONG:
-        return
-    try:
-        for query in queries:
-            check_walks(query, "error=")
-    except UnsupportedError:
-        return  # of sets and of chosen matches there is no estimate
-    warn_of_long_count(seconds, *queries)
 
 
 def by_count(matches: int) -> Expected:

@@ -21,7 +21,7 @@ from cepkit.columnar.results.frames import frame_of, records
 from cepkit.columnar.results.gathered import gathered
 from cepkit.columnar.results.output import MatchColumns, MatchedEvents, Writer
 from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce, explanation_of
-from cepkit.columnar.results.reports import report
+from cepkit.columnar.results.reports import report, warn_if_long
 from cepkit.columnar.results.returned import may_lack
 from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.slices.blocks import Block
@@ -230,7 +230,7 @@ class Matches(Rows):
                         if number >= self.limit:
                             return self.limit
             else:
-                expected.warn_if_long([self.query], [self.plan])
+                warn_if_long([self.query], [self.plan])
                 self._count_all()
         assert self._number is not None
         return self._number if self.limit is None else min(self._number, self.limit)

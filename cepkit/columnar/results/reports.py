@@ -1,14 +1,15 @@
-"""Warnings about the events that patterns are searched in.
+"""Warnings about the events that patterns are searched in, and about counts that take long.
 
 Ties are looked for among the first tied events: O(n) for n events.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from cepkit.errors import UnsupportedError
 from cepkit.indexing import repeated
 from cepkit.pattern.conditions import Expression, ordered_attributes, variables_of
 from cepkit.pattern.evaluation.columns import truth
@@ -17,13 +18,16 @@ from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, written_branches
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
+from cepkit.plan.nodes import Plan
 from cepkit.printing import time_text
 from cepkit.statistics.links import Link, link_codes, links_of
+from cepkit.statistics.measuring.walks import check_walks
 from cepkit.statistics.slice_events import Rows, has_type, partition_of, reader
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.warnings import (
     warn_of_absent,
     warn_of_dropped,
+    warn_of_long_count,
     warn_of_no_events,
     warn_of_number_texts,
     warn_of_ties,
@@ -32,6 +36,8 @@ from cepkit.stream.warnings import (
 _LEAST_LOOK, _SHARE, _MOST_LOOK = 2_000, 40, 10_000
 """Of the tied events a fortieth of all events is looked at, within these limits."""
 _MOST_PAIRS = 100_000
+_LONG = 60.0
+"""A count that takes more seconds is warned of."""
 _SECOND, _MINUTE = 1_000_000, 60_000_000
 """Events of one key may well share a second, and any events a minute; finer ties are chance."""
 _SPREAD = 1_000_003
@@ -60,6 +66,19 @@ def report(columns: EventColumns, *queries: Query) -> None:
     for name, those in absent.items():
         warn_of_absent([name], columns.type_names, *those)
     warn_of_tied(columns, *queries)
+
+
+def warn_if_long(queries: Sequence[Query], plans: Sequence[Plan]) -> None:
+    """Warn before a count of more than a minute that `aggregate(error=)` would estimate it."""
+    seconds = sum(plan.seconds or 0.0 for plan in plans)
+    if seconds <= _LONG:
+        return
+    try:
+        for query in queries:
+            check_walks(query, "error=")
+    except UnsupportedError:
+        return  # of sets and of chosen matches there is no estimate
+    warn_of_long_count(seconds, *queries)
 
 
 def warn_of_tied(columns: EventColumns, *queries: Query) -> None:

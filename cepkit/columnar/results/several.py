@@ -14,7 +14,7 @@ from typing import Any, NoReturn, Self, TypeVar
 from cepkit.arguments import typed
 from cepkit.columnar.compile.forest import Node, Prefix
 from cepkit.columnar.compile.query import Sets
-from cepkit.columnar.results.expected import warn_if_long
+from cepkit.columnar.results.reports import warn_if_long
 from cepkit.columnar.results.together import Place, Planned
 from cepkit.columnar.slices.counters import Counters, StepCounters
 from cepkit.columnar.workload import Group

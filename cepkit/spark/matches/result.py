@@ -7,12 +7,12 @@ from typing import Literal, Self
 
 from pyspark.sql import DataFrame
 
-from cepkit.columnar.results.expected import warn_if_long
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.frames import frame_of
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.output import MatchColumns
 from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce, explanation_of
+from cepkit.columnar.results.reports import warn_if_long
 from cepkit.columnar.results.shown import timeline
 from cepkit.columnar.slices.plans import SliceWork
 from cepkit.columnar.workload import Group
