@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from mmap import mmap
 from pathlib import Path
+from typing import Any
 
 _DIGEST_BYTES = 32
 _DRAFT_SECONDS = 3_600
@@ -116,14 +117,20 @@ def _open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # Windows has no such pipes
 
 
+def numba_setting(name: str) -> Any:
+    """Return a setting of Numba's: that of the environment until its configuration is imported."""
+    # While another thread imports Numba, the module is there, but its configuration may not be.
+    config = getattr(sys.modules.get("numba"), "config", None)
+    return getattr(config, name) if config else os.environ.get(f"NUMBA_{name}", "")
+
+
 def cache_folders(source: str) -> Iterator[CacheFolder]:
     """Yield the folders to search, in turn, for the compiled code of a source file.
 
     Args:
         source: The path of the file; anything else for code without a file.
     """
-    numba = sys.modules.get("numba")
-    variable = numba.config.CACHE_DIR if numba else os.environ.get("NUMBA_CACHE_DIR", "")
+    variable = numba_setting("CACHE_DIR")
     if variable:
         chosen = Path(variable)
         yield CacheFolder(chosen, top=chosen, mode=0o755)

@@ -8,7 +8,6 @@ including zeros, is faster than one of minimal length.
 from __future__ import annotations
 
 import itertools
-import os
 import struct
 import sys
 import threading
@@ -23,6 +22,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.caches import numba_setting
 from cepkit.compiled_loops import LoopCache
 from cepkit.native_loops import NativeLoop, flatten, is_installed
 
@@ -129,11 +129,7 @@ class Addressed:
 
 def is_interpreted() -> bool:
     """Return whether loops run as plain Python: without Numba, or with NUMBA_DISABLE_JIT."""
-    if not is_installed():
-        return True
-    numba = sys.modules.get("numba")
-    variable = numba.config.DISABLE_JIT if numba else os.environ.get("NUMBA_DISABLE_JIT", "0")
-    return variable not in (0, "0")
+    return not is_installed() or numba_setting("DISABLE_JIT") not in (0, "0", "")
 
 
 def by_name(records: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -7,7 +7,7 @@ import secrets
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numba
@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import cepkit
-from cepkit import compiled_loops, compiling
+from cepkit import caches, compiled_loops, compiling
 from cepkit.columnar.skip_till_next import detection
 from tests.absent import without
 
@@ -338,3 +338,13 @@ def test_numba_is_whole_after_an_interrupt_of_its_import():
         [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False
     )
     assert ran.stdout.split() == ["interrupted", "counting_sort"], ran.stderr
+
+
+def test_settings_while_another_thread_imports_numba_are_those_of_the_environment(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", ModuleType("numba"))  # without its configuration yet
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "here")
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    assert caches.numba_setting("CACHE_DIR") == "here"
+    assert compiling.is_interpreted()
+    monkeypatch.delenv("NUMBA_DISABLE_JIT")
+    assert not compiling.is_interpreted()
