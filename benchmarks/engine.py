@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results import Tables, machine, named, show, write
+from cepkit.columnar.compile.program import StepCounters
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.detector import Detector
-from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import as_plan

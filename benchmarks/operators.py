@@ -23,10 +23,10 @@ from typing import Any
 import cepkit as ck
 from benchmarks.engine import GAP, RUNS, columns, status
 from benchmarks.results import Tables, machine, named, show, write
+from cepkit.columnar.compile.program import StepCounters
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.kleene.limits import SetChoice
-from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import PlanLike, as_plan
 from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, TreePlan

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.after_match import AfterMatchSelection
+from cepkit.columnar.compile.program import Counters, counters_for
 from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.columnar.kleene.limits import (
     MOST_SETS,
@@ -37,7 +38,6 @@ from cepkit.columnar.parts import (
 )
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
-from cepkit.columnar.slices.counters import Counters, counters_for
 from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead, readings
 from cepkit.columnar.slices.plans import SlicePlans, SliceWork
 from cepkit.errors import StreamError

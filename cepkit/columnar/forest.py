@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 from cepkit.columnar.compile.forest import Leaf, Node, Prefix, SharedTree, in_order, taking
-from cepkit.columnar.compile.program import Program, work_of
+from cepkit.columnar.compile.program import Program, StepCounters, work_of
 from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.columnar.join.step import Ints, Partials
 from cepkit.columnar.kernels.loops import take
@@ -26,7 +26,6 @@ from cepkit.columnar.run import GROUP_ROWS, FoundTree, Run
 from cepkit.columnar.slices.binding import Binder, BoundProgram
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import Candidates, Owned, Scan
-from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.stream.columns import Column, EventColumns

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.compile.program import Program
+from cepkit.columnar.compile.program import Counters, Program, add_counters, counters_for
 from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.columnar.kernels.loops import counting_sort
 from cepkit.columnar.kleene.limits import SetChoice
@@ -23,7 +23,6 @@ from cepkit.columnar.run import Run
 from cepkit.columnar.slices.binding import Binder
 from cepkit.columnar.slices.blocks import Block, SetBlock
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
-from cepkit.columnar.slices.counters import Counters, add_counters, counters_for
 from cepkit.columnar.slices.cutting import (
     HEAVY,
     HEAVY_CANDIDATES,

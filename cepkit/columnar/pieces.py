@@ -35,8 +35,7 @@ from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.planners.choose import plan_in_pieces
 from cepkit.statistics.stream_counts import attributes_read
-from cepkit.stream.coded import decoded
-from cepkit.stream.columns import Dropped, EventColumns, LazyRows
+from cepkit.stream.columns import Dropped, EventColumns, LazyRows, decoded
 from cepkit.stream.reading.file_parts import FileParts, sampled_events
 from cepkit.stream.reading.ingest import event_columns
 from cepkit.stream.stream import Stream

@@ -21,7 +21,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.compile.program import AnyStep, GroupStep
+from cepkit.columnar.compile.program import AnyStep, GroupStep, StepCounters
 from cepkit.columnar.join.step import BUFFER, Ints, Join, Partials
 from cepkit.columnar.kernels.loops import take
 from cepkit.columnar.kleene.conditions import is_late
@@ -31,7 +31,6 @@ from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Block, PairBlock
 from cepkit.columnar.slices.bound import BoundAbsence, BoundStep, Owners, Subtree
 from cepkit.columnar.slices.candidates import Candidates
-from cepkit.columnar.slices.counters import StepCounters
 
 CHUNK = 1 << 15
 """Partial matches in a chunk, which fits a core's cache."""

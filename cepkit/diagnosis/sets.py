@@ -17,12 +17,11 @@ from typing import assert_never
 import numpy as np
 
 from cepkit.columnar.compile.branch import compile_branch
-from cepkit.columnar.compile.program import Program
+from cepkit.columnar.compile.program import Program, counters_for
 from cepkit.columnar.kleene.limits import TooManySets, Tries
 from cepkit.columnar.kleene.sets import Offers
 from cepkit.columnar.run import Run
 from cepkit.columnar.slices.binding import Binder, BoundProgram
-from cepkit.columnar.slices.counters import counters_for
 from cepkit.diagnosis.event_table import EventTable
 from cepkit.diagnosis.findings import Binding
 from cepkit.errors import LimitError, UnsupportedError

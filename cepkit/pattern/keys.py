@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.errors import PatternError
+from cepkit.indexing import value_codes
 from cepkit.pattern.evaluation.kinds import are_comparable, as_floats, word
 from cepkit.pattern.evaluation.operations import as_times, common_codes
-from cepkit.stream.coded import value_codes
 from cepkit.stream.columns import Column
 
 Codes = npt.NDArray[np.int32]

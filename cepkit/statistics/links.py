@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.indexing import value_codes
 from cepkit.pattern.conditions import Attribute, Comparison, Expression, variables_of
 from cepkit.pattern.evaluation.kinds import as_floats
 from cepkit.pattern.evaluation.operations import common_codes
@@ -20,7 +21,6 @@ from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, written_branches
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
-from cepkit.stream.coded import value_codes
 from cepkit.stream.columns import Column, Kind
 
 Codes = npt.NDArray[np.int64]

@@ -11,11 +11,11 @@ from collections.abc import Callable, Hashable, Mapping
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.indexing import value_codes
 from cepkit.pattern.canonical import PLACEHOLDER, CanonicalEvent
 from cepkit.pattern.evaluation.columns import Read, truth
 from cepkit.pattern.keys import partition_keys
 from cepkit.statistics.links import Link, link_codes
-from cepkit.stream.coded import value_codes
 from cepkit.stream.columns import Column, EventColumns
 
 Held = npt.NDArray[np.bool_]

@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from cepkit.indexing import taken
 from cepkit.lazy import pa
-from cepkit.stream.coded import decoded_schema
 
 Kind: TypeAlias = Literal[
     "float", "integer", "boolean", "text", "timestamp", "duration", "array", "null"
@@ -27,6 +26,9 @@ MISSING_INTEGER = np.iinfo(np.int64).min
 
 TIME = "\x01time"
 """The attribute name of an event's time, independent of the stream's column name."""
+
+_MARK = {b"texts": b"as codes"}
+_MOST_BYTES = (1 << 31) - 1
 
 NO_TEXTS: npt.NDArray[np.object_] = np.empty(0, dtype=object)
 
@@ -115,7 +117,7 @@ class LazyRows:
 
     Attributes:
         read: The function that reads them.
-        coded: The same rows with some texts as codes (see `cepkit.stream.coded`); None if these
+        coded: The same rows with some texts as codes (see `coded_field`); None if these
             are not in memory.
     """
 
@@ -265,3 +267,52 @@ class EventColumns:
         """Return the rows of the events in `source`."""
         moved = events + self.first_row if self.first_row else events
         return moved if self.rows is None else self.rows[events]
+
+
+def coded_field(name: str, kind: pa.DataType) -> pa.Field:
+    """Return the field of a column of codes into a dictionary that count as texts.
+
+    A dictionary that the user made is a category and stays one; codes are a faster form of the same
+    texts. A mark on the field tells the two apart.
+    """
+    return pa.field(name, kind, metadata=_MARK)
+
+
+def is_coded(field: pa.Field) -> bool:
+    """Return whether the column is codes that count as texts."""
+    return bool(field.metadata == _MARK)
+
+
+def decoded(table: pa.Table) -> pa.Table:
+    """Return the table with texts instead of codes."""
+    for place, each in enumerate(table.schema):
+        if is_coded(each):
+            texts = [chunk.dictionary_decode() for chunk in table.column(place).chunks]
+            column = pa.chunked_array(texts, each.type.value_type)
+            table = table.set_column(place, each.name, column)
+    return table
+
+
+def decoded_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the columns of the table with texts instead of codes."""
+    return pa.schema(
+        [pa.field(f.name, f.type.value_type) if is_coded(f) else f for f in schema],
+    )
+
+
+def texts_at(column: pa.DictionaryArray, at: pa.Array) -> pa.Array:
+    """Return the texts of some rows, null where `at` is."""
+    indices = column.indices.take(at)
+    if len(indices) and not indices.null_count:
+        codes = indices.to_numpy()
+        text = column.dictionary[int(codes[0])].as_buffer().to_pybytes()
+        if codes.min() == codes.max() and len(text) * len(codes) < _MOST_BYTES:
+            return _repeated(text, len(codes))
+    return column.dictionary.take(indices)
+
+
+def _repeated(text: bytes, number: int) -> pa.Array:
+    """Return a text `number` times; `pa.repeat` takes seven times as long."""
+    ends = np.arange(number + 1, dtype=np.int32) * np.int32(len(text))
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(text * number)]
+    return pa.Array.from_buffers(pa.string(), number, buffers)

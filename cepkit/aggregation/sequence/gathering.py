@@ -16,12 +16,11 @@ import numpy.typing as npt
 
 from cepkit.aggregation.sequence.definition import EventSequence
 from cepkit.compiling import compiled_beyond, inlined
-from cepkit.indexing import bin_counts
+from cepkit.indexing import bin_counts, value_codes
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.keys import dense_keys, partition_keys
 from cepkit.pattern.nodes import Event
-from cepkit.stream.coded import value_codes
 from cepkit.stream.columns import Column, EventColumns
 
 Ints = npt.NDArray[np.int32]

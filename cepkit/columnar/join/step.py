@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.columnar.compile.program import StepCounters
 from cepkit.columnar.join.generated import (
     CountLoop,
     GeneratedJoin,
@@ -28,7 +29,6 @@ from cepkit.columnar.kernels.loops import cut, searched_bounds, take
 from cepkit.columnar.slices.bands import band_limits, value_ranges
 from cepkit.columnar.slices.bound import BoundBand, BoundStep, KeySearch, Owners, Table
 from cepkit.columnar.slices.candidates import Candidates, SubtreeCandidates
-from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth, value
 from cepkit.pattern.evaluation.kinds import as_floats

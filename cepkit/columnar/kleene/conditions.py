@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.columnar.compile.program import StepCounters
 from cepkit.columnar.join.step import Join, Partials
 from cepkit.columnar.kleene.neighbours import between_neighbours, members_before, with_before
 from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Members
 from cepkit.columnar.slices.bound import BoundAbsence
-from cepkit.columnar.slices.counters import StepCounters
 from cepkit.indexing import bin_counts, reduced, repeated
 from cepkit.pattern.conditions import (
     DISTINCT,

@@ -16,14 +16,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.columnar.compile.program import StepCounters
 from cepkit.columnar.join.step import Join, Partials
 from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Members
 from cepkit.columnar.slices.bound import BoundStep
-from cepkit.columnar.slices.counters import StepCounters
-from cepkit.indexing import bin_counts, repeated
+from cepkit.indexing import bin_counts, repeated, value_codes
 from cepkit.pattern.requirements import MOST_MEMBERS
-from cepkit.stream.coded import value_codes
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]

@@ -20,7 +20,7 @@ from time import perf_counter
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.compile.program import SetStep
+from cepkit.columnar.compile.program import SetStep, StepCounters
 from cepkit.columnar.join.step import Join, Partials
 from cepkit.columnar.kleene.conditions import ChosenRows, SetConditions
 from cepkit.columnar.kleene.counting import number_of_sets, numbers_of_sets
@@ -40,7 +40,6 @@ from cepkit.columnar.kleene.neighbours import (
 from cepkit.columnar.kleene.subsets import caps_of, subsets_of
 from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Members, SetBlock
-from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.conditions import Expression, set_of_members
 
 Ints = npt.NDArray[np.int32]

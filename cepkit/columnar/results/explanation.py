@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cepkit.columnar.slices.counters import StepCounters
+from cepkit.columnar.compile.program import StepCounters
 from cepkit.lazy import pd
 from cepkit.pattern.nodes import labels_of
 from cepkit.plan.nodes import Plan, Unit, work_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from cepkit.columnar.compile.program import Program
+from cepkit.columnar.compile.program import Program, add_counters, counters_for
 from cepkit.columnar.compile.query import Sets, compile_query
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.kleene.limits import MOST_SETS, check_number_of_sets
@@ -15,7 +15,6 @@ from cepkit.columnar.results.output import Writer
 from cepkit.columnar.results.reports import report
 from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.slices.blocks import Block
-from cepkit.columnar.slices.counters import add_counters, counters_for
 from cepkit.columnar.slices.plans import SliceWork
 from cepkit.lazy import pa, pd
 from cepkit.pattern.query import Query

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from cepkit.arguments import check_range, typed
-from cepkit.columnar.compile.program import Program
+from cepkit.columnar.compile.program import Counters, Program
 from cepkit.columnar.compile.query import CompiledQuery, Sets, compile_query
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.kleene.limits import size_choice
@@ -25,7 +25,6 @@ from cepkit.columnar.results.reports import report, warn_if_long
 from cepkit.columnar.results.returned import may_lack
 from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.slices.blocks import Block
-from cepkit.columnar.slices.counters import Counters
 from cepkit.columnar.slices.plans import SlicePlans, SliceWork
 from cepkit.lazy import pa, pd
 from cepkit.memory import Expected, Room

@@ -24,8 +24,7 @@ from cepkit.pattern.nodes import bound_events_of, repeated_in
 from cepkit.pattern.query import RESULT_ENDS, Query, ResultColumn
 from cepkit.pattern.repetitions import Group
 from cepkit.pattern.several import PATTERN
-from cepkit.stream.coded import is_coded, texts_at
-from cepkit.stream.columns import EventColumns
+from cepkit.stream.columns import EventColumns, is_coded, texts_at
 from cepkit.stream.reading.arrow import single
 from cepkit.stream.schema import Schema
 

@@ -13,10 +13,10 @@ from typing import Any, NoReturn, Self, TypeVar
 
 from cepkit.arguments import typed
 from cepkit.columnar.compile.forest import Node, Prefix
+from cepkit.columnar.compile.program import Counters, StepCounters
 from cepkit.columnar.compile.query import Sets
 from cepkit.columnar.results.reports import warn_if_long
 from cepkit.columnar.results.together import Place, Planned
-from cepkit.columnar.slices.counters import Counters, StepCounters
 from cepkit.columnar.workload import Group
 from cepkit.errors import PatternError, PlanError, StatisticsError, UnsupportedError
 from cepkit.lazy import pd

@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar
 
 import pyarrow as pa
 
+from cepkit.columnar.compile.program import Counters
 from cepkit.columnar.compile.query import CompiledQuery, Sets, compile_query
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.results import expected
@@ -20,7 +21,6 @@ from cepkit.columnar.results.output import Writer, check_alike
 from cepkit.columnar.results.reports import report
 from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.slices.blocks import Block
-from cepkit.columnar.slices.counters import Counters
 from cepkit.columnar.slices.plans import Branches, SlicePlans
 from cepkit.columnar.workload import Group, group_of_one, grouped
 from cepkit.memory import Expected, Room

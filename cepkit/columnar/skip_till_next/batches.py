@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.compile.program import Program
+from cepkit.columnar.compile.program import Program, StepCounters
 from cepkit.columnar.kleene.limits import MOST_TRIED, TooManySets, Tries
 from cepkit.columnar.kleene.sets import Offers
 from cepkit.columnar.run import Run
@@ -25,7 +25,6 @@ from cepkit.columnar.skip_till_next.sets import PendingOffers
 from cepkit.columnar.slices.binding import Binder
 from cepkit.columnar.slices.blocks import SetBlock
 from cepkit.columnar.slices.candidates import Owned
-from cepkit.columnar.slices.counters import StepCounters
 from cepkit.compiling import compiled
 from cepkit.errors import LimitError
 from cepkit.stream.columns import EventColumns

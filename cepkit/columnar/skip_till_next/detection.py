@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.branch import compile_branch
-from cepkit.columnar.compile.program import Program, Step
+from cepkit.columnar.compile.program import Program, Step, StepCounters
 from cepkit.columnar.compile.steps import parts_of
 from cepkit.columnar.skip_till_next.batches import TRIAL, Batches, taken_blocks
 from cepkit.columnar.skip_till_next.records import Counts, Events, LastEvents, MatchArrays, Tables
@@ -41,7 +41,6 @@ from cepkit.columnar.skip_till_next.tables import tables_of
 from cepkit.columnar.slices.binding import Binder, BoundProgram
 from cepkit.columnar.slices.blocks import SetBlock
 from cepkit.columnar.slices.candidates import Owned
-from cepkit.columnar.slices.counters import StepCounters
 from cepkit.columnar.slices.cutting import numbered, slices
 from cepkit.indexing import bin_counts
 from cepkit.pattern.conditions import Comparison, Expression, variables_of

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
+from cepkit.columnar.compile.program import Counters, StepCounters, add_counters, counters_for
 from cepkit.columnar.compile.query import CompiledQuery
-from cepkit.columnar.slices.counters import Counters, StepCounters, add_counters, counters_for
 from cepkit.plan.nodes import BranchPlan
 from cepkit.stream.columns import EventColumns
 

@@ -20,11 +20,10 @@ from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.rows.tables import Values
 from cepkit.aggregation.rows.totals import GroupSums
 from cepkit.aggregation.sequence.elements import Emit
-from cepkit.columnar.compile.program import Program
+from cepkit.columnar.compile.program import Counters, Program
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
-from cepkit.columnar.slices.counters import Counters
 from cepkit.errors import LimitError
 from cepkit.routes.aggregates import aggregate_cluster
 from cepkit.routes.detected import only_counts

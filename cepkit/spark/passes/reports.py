@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cepkit.columnar.compile.program import Program
-from cepkit.columnar.slices.counters import counters_for
+from cepkit.columnar.compile.program import Program, counters_for
 from cepkit.columnar.slices.plans import Branches, SliceWork, Work
 from cepkit.pattern.query import Query
 from cepkit.spark.session.access import TaskReports

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from cepkit.columnar.slices.counters import Counters, StepCounters, add_counters
+from cepkit.columnar.compile.program import Counters, StepCounters, add_counters
 from cepkit.plan.nodes import Plan
 from cepkit.printing import Printed, html_output
 from cepkit.tables import html_table, number, text_table, whole

@@ -19,8 +19,7 @@ from typing import Any
 from cepkit.errors import LimitError
 from cepkit.lazy import pa
 from cepkit.memory import free_memory, size_text
-from cepkit.stream.coded import decoded
-from cepkit.stream.columns import Column, EventColumns, LazyRows
+from cepkit.stream.columns import Column, EventColumns, LazyRows, decoded
 from cepkit.stream.paths import shown
 from cepkit.stream.reading import readers, sources
 from cepkit.stream.reading.arrow import plain

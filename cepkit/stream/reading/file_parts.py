@@ -18,8 +18,7 @@ import numpy.typing as npt
 
 from cepkit.indexing import is_ascending
 from cepkit.lazy import pa, pq
-from cepkit.stream.coded import coded_field
-from cepkit.stream.columns import MISSING_INTEGER, EventColumns
+from cepkit.stream.columns import MISSING_INTEGER, EventColumns, coded_field
 from cepkit.stream.reading import readers
 from cepkit.stream.reading.arrow import is_list, is_text, plain
 from cepkit.stream.reading.ingest import event_columns

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.errors import StreamError
+from cepkit.indexing import value_codes
 from cepkit.lazy import pa, pc, pd
-from cepkit.stream.coded import coded_field, decoded, value_codes
-from cepkit.stream.columns import MISSING_INTEGER
+from cepkit.stream.columns import MISSING_INTEGER, coded_field, decoded
 from cepkit.stream.reading.arrow import ArrowColumn, integers, is_text
 from cepkit.stream.reading.nested import flattened, has_fields
 

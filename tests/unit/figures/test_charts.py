@@ -5,8 +5,8 @@ import plotly.graph_objects as go
 import plotly.io as pio
 import pytest
 
+from cepkit.columnar.compile.program import StepCounters
 from cepkit.columnar.results.explanation import Explanation
-from cepkit.columnar.slices.counters import StepCounters
 from cepkit.figures.charts.explained import draw_explanation, step_numbers
 from cepkit.figures.charts.plan_comparison import bars, draw_costs
 from cepkit.figures.charts.stream_profile import draw_overview, shares

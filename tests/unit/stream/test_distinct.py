@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cepkit.stream.coded import value_codes
+from cepkit.indexing import value_codes
 
 RNG = np.random.default_rng(1)
 

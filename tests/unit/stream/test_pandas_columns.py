@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import cepkit as ck
 from cepkit.columnar.results.flat import flat_frame
 from cepkit.errors import StreamError
-from cepkit.stream.coded import decoded, is_coded, texts_at
+from cepkit.stream.columns import decoded, is_coded, texts_at
 from cepkit.stream.reading import pandas_columns
 from cepkit.stream.reading.pandas_columns import from_pandas
 
