@@ -16,8 +16,8 @@ from typing import assert_never
 
 import numpy as np
 
-from cepkit.columnar.compile.branch import compile_branch
 from cepkit.columnar.compile.program import Program, counters_for
+from cepkit.columnar.compile.query import compile_branch
 from cepkit.columnar.kleene.limits import TooManySets, Tries
 from cepkit.columnar.kleene.sets import Offers
 from cepkit.columnar.run import Run

@@ -16,8 +16,8 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from cepkit.columnar.compile.branch import compile_branch
 from cepkit.columnar.compile.program import Absence, AnyStep, GroupStep, Program, Step, work_of
+from cepkit.columnar.compile.query import compile_branch
 from cepkit.columnar.compile.step_keys import keys_of, may_share, tree_key
 from cepkit.columnar.compile.steps import ends_of, is_link
 from cepkit.pattern.canonical import canonical_conditions

@@ -1,6 +1,6 @@
 """A program: the lookups, comparisons and checks of each step of a plan; counters of their work.
 
-Programs know nothing of data: `branch.py` makes one from a branch and a plan,
+Programs know nothing of data: `query.py` makes one from a branch and a plan,
 `slices/binding.py` binds it to the events of a slice.
 """
 

@@ -31,8 +31,8 @@ from time import perf_counter
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.compile.branch import compile_branch
 from cepkit.columnar.compile.program import Program, Step, StepCounters
+from cepkit.columnar.compile.query import compile_branch
 from cepkit.columnar.compile.steps import parts_of
 from cepkit.columnar.skip_till_next.batches import TRIAL, Batches, taken_blocks
 from cepkit.columnar.skip_till_next.records import Counts, Events, LastEvents, MatchArrays, Tables

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cepkit.columnar.compile.branch import compile_branch
 from cepkit.columnar.compile.program import Bound, Program
-from cepkit.columnar.compile.query import compile_query
+from cepkit.columnar.compile.query import compile_branch, compile_query
 from cepkit.columnar.slices.cutting import looks_ahead
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parsing.parser import parse

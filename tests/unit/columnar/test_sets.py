@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
-from cepkit.columnar.compile.branch import compile_branch
 from cepkit.columnar.compile.program import Program
+from cepkit.columnar.compile.query import compile_branch
 from cepkit.errors import LimitError, PatternError, StreamError
 from cepkit.pattern.normal_form import normal_form
 from cepkit.plan.checks import plan_without_rates
