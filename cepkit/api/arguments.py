@@ -47,7 +47,7 @@ def detectable(stream: Stream, pattern: Pattern) -> Query:
 
 def _checked(stream: Stream, pattern: Pattern, check: Callable[[Query, Stream], None]) -> Query:
     check_stream(stream, beside=pattern)
-    query = as_query(pattern)
+    query = pattern if isinstance(pattern, Query) and pattern.is_sound else as_query(pattern)
     check(query, stream)
     zone = stream.schema.clock
     return query if zone is None else at_clock(query, zone)

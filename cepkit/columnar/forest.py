@@ -20,12 +20,12 @@ from cepkit.columnar.compile.forest import Leaf, Node, Prefix, SharedTree, in_or
 from cepkit.columnar.compile.program import Program, StepCounters, work_of
 from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.columnar.join.step import Ints, Partials
-from cepkit.columnar.kernels.loops import take
 from cepkit.columnar.kleene.limits import SetChoice
 from cepkit.columnar.run import GROUP_ROWS, FoundTree, Run
 from cepkit.columnar.slices.binding import Binder, BoundProgram
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import Candidates, Owned, Scan
+from cepkit.indexing import take
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.stream.columns import Column, EventColumns

@@ -23,7 +23,6 @@ import numpy.typing as npt
 
 from cepkit.columnar.compile.program import AnyStep, GroupStep, StepCounters
 from cepkit.columnar.join.step import BUFFER, Ints, Join, Partials
-from cepkit.columnar.kernels.loops import take
 from cepkit.columnar.kleene.conditions import is_late
 from cepkit.columnar.kleene.limits import SetChoice, Tries
 from cepkit.columnar.kleene.sets import Offers, Sets
@@ -31,6 +30,7 @@ from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Block, PairBlock
 from cepkit.columnar.slices.bound import BoundAbsence, BoundStep, Owners, Subtree
 from cepkit.columnar.slices.candidates import Candidates
+from cepkit.indexing import take
 
 CHUNK = 1 << 15
 """Partial matches in a chunk, which fits a core's cache."""

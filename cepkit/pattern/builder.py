@@ -330,7 +330,7 @@ def as_query(pattern: Query | Pattern | str) -> Query:
         case Pattern():
             return pattern.query
         case Query():
-            return pattern if pattern.is_sound else check(pattern)
+            return check(pattern)
     raise PatternError(
         f"a pattern of the type {type(pattern).__name__}",
         expected="a text, a Query, or a Pattern as seq(...) returns it",

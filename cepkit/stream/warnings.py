@@ -118,7 +118,7 @@ def warn_of_nanoseconds(name: str, ties: int, rows: int) -> None:
         ties: How many times are equal to the one before in microseconds alone.
         rows: How many times there are.
     """
-    if ties and ties * _RARE >= rows:
+    if ties * _RARE >= rows:
         _warn(
             f"times in '{name}' are rounded down to microseconds, which makes {ties:,} of them"
             " equal to the one before; ties='arrival' orders events of equal time by their rows"

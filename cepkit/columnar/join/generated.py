@@ -18,7 +18,7 @@ import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.abc import ExecutionLoader
 from importlib.util import module_from_spec, spec_from_loader
 from typing import Any
@@ -170,26 +170,6 @@ class GeneratedJoin:
         return (*chunk, *self.others)
 
 
-def join_of(bands: int) -> JoinLoop:
-    """Return the join of a number of bands."""
-    return _loop("join", bands)
-
-
-def count_of(bands: int) -> CountLoop:
-    """Return the count of the pairs of a join."""
-    return _loop("count", bands)
-
-
-def exists_of(bands: int) -> ExistsLoop:
-    """Return the search for any candidate in a number of bands."""
-    return _loop("exists", bands)
-
-
-def first_of(bands: int) -> FirstLoop:
-    """Return the search for the first candidate in a number of bands."""
-    return _loop("first", bands)
-
-
 def generate(
     conditions: Sequence[Expression],
     variable: str,
@@ -320,6 +300,16 @@ def _loop(name: str, *shape: Any) -> Callable[..., Any]:
     """Return a compiled loop; the shape is that of `source`."""
     loop: Callable[..., Any] = getattr(load(source(name, *shape)), name)
     return loop
+
+
+join_of: Callable[[int], JoinLoop] = partial(_loop, "join")
+"""Returns the join of a number of bands."""
+count_of: Callable[[int], CountLoop] = partial(_loop, "count")
+"""Returns the count of the pairs of a join."""
+exists_of: Callable[[int], ExistsLoop] = partial(_loop, "exists")
+"""Returns the search for any candidate in a number of bands."""
+first_of: Callable[[int], FirstLoop] = partial(_loop, "first")
+"""Returns the search for the first candidate in a number of bands."""
 
 
 def source(

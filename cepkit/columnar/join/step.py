@@ -25,10 +25,11 @@ from cepkit.columnar.join.generated import (
     generate,
     join_of,
 )
-from cepkit.columnar.kernels.loops import cut, searched_bounds, take
+from cepkit.columnar.kernels.loops import cut, searched_bounds
 from cepkit.columnar.slices.bands import band_limits, value_ranges
 from cepkit.columnar.slices.bound import BoundBand, BoundStep, KeySearch, Owners, Table
 from cepkit.columnar.slices.candidates import Candidates, SubtreeCandidates
+from cepkit.indexing import take
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth, value
 from cepkit.pattern.evaluation.kinds import as_floats

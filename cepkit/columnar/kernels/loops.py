@@ -10,8 +10,6 @@ branch.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 from numpy import uintp
@@ -213,21 +211,3 @@ def cut(low: Ints, high: Ints, y_ts: Times, found: Ints, x_ts: Times) -> None:
         while k < end and y_ts[k] <= limit:
             k += uintp(1)
         high[p] = k
-
-
-def take(values: npt.NDArray[Any], at: Ints) -> npt.NDArray[Any]:
-    """Return `values[at]`; NumPy would first make 64-bit copies of the indices.
-
-    Args:
-        values: Any dtype[m].
-        at: int32[n].
-    """
-    out = np.empty(at.size, values.dtype)
-    _take(values, at, out)
-    return out
-
-
-@compiled
-def _take(values: npt.NDArray[Any], at: Ints, out: npt.NDArray[Any]) -> None:
-    for i in range(uintp(at.size)):
-        out[i] = values[uintp(at[i])]

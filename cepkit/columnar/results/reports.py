@@ -46,10 +46,12 @@ _SPREAD = 1_000_003
 
 def report(columns: EventColumns, *queries: Query) -> None:
     """Warn of dropped rows, absent types, numbers compared as texts, and ties in a SEQ."""
-    warn_of_dropped(columns.dropped, *queries)
+    if columns.dropped:
+        warn_of_dropped(columns.dropped, *queries)
     for query in queries:
         for name in ordered_attributes(query.where):
-            if (column := columns.attributes.get(name)) is not None:
+            column = columns.attributes.get(name)
+            if column is not None and column.kind == "text":
                 warn_of_number_texts(name, column.dictionary, query)
     if not len(columns):
         warn_of_no_events(*queries)

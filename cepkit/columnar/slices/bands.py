@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Band, Bound, Step
-from cepkit.columnar.kernels.loops import order_of, take
+from cepkit.columnar.kernels.loops import order_of
 from cepkit.columnar.slices.bound import BoundBand, Side
 from cepkit.columnar.slices.candidates import Candidates, SubtreeCandidates, reader
+from cepkit.indexing import take
 from cepkit.pattern import conditions as c
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.columns import value

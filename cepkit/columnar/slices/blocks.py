@@ -12,9 +12,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.kernels.loops import take
 from cepkit.columnar.slices.candidates import Candidates
-from cepkit.indexing import repeated
+from cepkit.indexing import repeated, take
 from cepkit.pattern.repetitions import Group
 
 Ints = npt.NDArray[np.int32]

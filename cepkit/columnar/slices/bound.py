@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Absence, AnyStep, Band, Bound, GroupStep
-from cepkit.columnar.kernels.loops import take
 from cepkit.columnar.slices.candidates import Candidates, Owned, SubtreeCandidates
+from cepkit.indexing import take
 from cepkit.pattern.conditions import Expression
 
 Ints = npt.NDArray[np.int32]

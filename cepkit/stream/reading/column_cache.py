@@ -239,7 +239,9 @@ def _by_column(
 
 def _warn_of_ties(times: pa.ChunkedArray, schema: Schema) -> None:
     if not schema.by_arrival:
-        warn_of_nanoseconds(schema.time, ties_of_nanoseconds(times, schema.unit), len(times))
+        ties = ties_of_nanoseconds(times, schema.unit)
+        if ties:
+            warn_of_nanoseconds(schema.time, ties, len(times))
 
 
 @dataclass(slots=True)
