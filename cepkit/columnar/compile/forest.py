@@ -12,18 +12,16 @@ which loses matches.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from cepkit.columnar.compile.program import Absence, AnyStep, GroupStep, Program, Step, work_of
-from cepkit.columnar.compile.query import compile_branch
 from cepkit.columnar.compile.step_keys import keys_of, may_share, tree_key
 from cepkit.columnar.compile.steps import ends_of, is_link
 from cepkit.pattern.canonical import canonical_conditions
 from cepkit.pattern.conditions import Expression, variables_of
 from cepkit.pattern.normal_form import Branch
-from cepkit.plan.nodes import OrderPlan
 from cepkit.sharing.late import Late, weaker_branch
 
 LEAST = 2
@@ -326,16 +324,22 @@ def _used(group: GroupStep) -> set[int]:
     return used.union(*inner)
 
 
-def weak_start(branch: Branch, program: Program, late: Late) -> WeakStart | None:
+def weak_start(
+    branch: Branch,
+    program: Program,
+    late: Late,
+    compiled: Callable[[Branch, Sequence[str]], Program],
+) -> WeakStart | None:
     """Return the weaker steps that a program begins with; None if there are none.
 
     Args:
         late: The part of the branch that comes from a weaker node.
+        compiled: Compiles a branch by an order: `query.compile_branch`, which stands above.
     """
     order = program.bound[: len(late.variables)]
     if {*order} != {*late.variables} or not _equal_in_all(program, late):
         return None
-    steps = compile_branch(weaker_branch(branch, late), OrderPlan(order))
+    steps = compiled(weaker_branch(branch, late), order)
     weaker = replace(
         program,
         steps=steps.steps,

@@ -113,7 +113,7 @@ def compile_query(
         from cepkit.columnar.compile.forest import weak_start
 
         weak = tuple(
-            None if each is None else weak_start(branch, program, each)
+            None if each is None else weak_start(branch, program, each, compile_branch)
             for branch, program, each in zip(branches, programs, late, strict=False)
         )
     return CompiledQuery(
