@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, TypeAlias
 
@@ -29,6 +28,7 @@ from cepkit.pattern.aggregates.contract import (
     state_of,
 )
 from cepkit.pattern.conditions import Aggregate
+from cepkit.records import dataclass
 
 Element: TypeAlias = Any
 """The aggregate state of a set of matches; never changed in place."""

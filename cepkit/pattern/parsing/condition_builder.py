@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -21,6 +20,7 @@ from cepkit.pattern.moments import read_time
 from cepkit.pattern.names import name_text, unquoted
 from cepkit.pattern.parameters import Occurrence
 from cepkit.pattern.zones import BY_CALENDAR, OF_CLOCKS, by_calendar, known_zone
+from cepkit.records import dataclass
 
 Children = list[Any]
 OPERATORS = {"==": "=", "<>": "!="}

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -19,6 +18,7 @@ from typing import Any
 from cepkit.errors import LimitError
 from cepkit.lazy import pa
 from cepkit.memory import free_memory, size_text
+from cepkit.records import dataclass, field, replace
 from cepkit.stream.columns import Column, EventColumns, LazyRows, decoded
 from cepkit.stream.paths import shown
 from cepkit.stream.reading import readers, sources
