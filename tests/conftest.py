@@ -30,7 +30,7 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("quick", settings.get_profile("default"), max_examples=5)
+settings.register_profile("quick", settings.get_profile("default"), max_examples=4)
 settings.register_profile("long", settings.get_profile("default"), max_examples=3000)
 # For make test-random: what is drawn follows from --hypothesis-seed alone.
 settings.register_profile(

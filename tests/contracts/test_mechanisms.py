@@ -83,7 +83,7 @@ def test_memory_is_that_of_a_window(mechanism, name):
     """A stream of ten times the length needs hardly more, for no window holds more events."""
     pattern = PATTERNS[name].format(window="WITHIN 12 EVENTS")
     short, long = (
-        ck.simulate(stream(n), pattern, mechanism.name, max_steps=1) for n in (200, 2000)
+        ck.simulate(stream(n), pattern, mechanism.name, max_steps=1) for n in (100, 1000)
     )
     assert long.totals.peak_stored <= 4 * 12 * 5
     assert long.totals.peak_instances <= 4 * short.totals.peak_instances

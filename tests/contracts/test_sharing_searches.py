@@ -23,6 +23,7 @@ SHELF = {
     **{name: QUICK.get(name, search) for name, search in SEARCHES.items()},
 }
 SEARCH = pytest.mark.parametrize("search", SHELF.values(), ids=list(SHELF))
+FEW = settings(max_examples=min(8, settings.default.max_examples))
 NEVER_WORSE = {"own-plans", "greedy-merge", "annealing", "tabu", "exact"}
 """Those that begin with each pattern's best plan."""
 
@@ -47,7 +48,7 @@ def workloads(draw, most=3):
 
 
 @SEARCH
-@settings(max_examples=8)
+@FEW
 @given(ready=workloads())
 def test_each_branch_gets_a_plan_of_its_variables(search, ready):
     choices = search.search(ready)
@@ -61,14 +62,14 @@ def test_each_branch_gets_a_plan_of_its_variables(search, ready):
 
 
 @SEARCH
-@settings(max_examples=8)
+@FEW
 @given(ready=workloads())
 def test_search_gives_the_same_plans_again(search, ready):
     assert search.search(ready) == search.search(Prepared(ready.workload, ready.cost, ready.mode))
 
 
 @SEARCH
-@settings(max_examples=8)
+@FEW
 @given(ready=workloads())
 def test_no_search_beats_the_exact_one(search, ready):
     cost = PlanGraph(ready, search.search(ready)).cost
@@ -76,7 +77,7 @@ def test_no_search_beats_the_exact_one(search, ready):
 
 
 @pytest.mark.parametrize("name", sorted(NEVER_WORSE))
-@settings(max_examples=8)
+@FEW
 @given(ready=workloads())
 def test_search_that_starts_from_best_plans_never_costs_more(name, ready):
     cost = PlanGraph(ready, SHELF[name].search(ready)).cost
@@ -84,7 +85,7 @@ def test_search_that_starts_from_best_plans_never_costs_more(name, ready):
 
 
 @SEARCH
-@settings(max_examples=8)
+@FEW
 @given(ready=workloads())
 def test_an_observer_sees_costs_fall_to_that_of_the_answer(search, ready):
     seen = []

@@ -182,10 +182,10 @@ MECHANISMS = ("eager-nfa", "chain-nfa", "tree-nfa", "evaluation-tree")
 )
 def test_a_run_without_an_end_is_refused_with_the_events_that_fit(mechanism, letters, pattern):
     with pytest.raises(LimitError, match="max_work=None runs to the end") as refused:
-        run(letters, pattern, mechanism, max_work=200_000)
+        run(letters, pattern, mechanism, max_work=100_000)
     at, of = re.search(r"at event (\d+) of ([\d,]+):", str(refused.value)).groups()
     assert int(of.replace(",", "")) == len(letters.split())
-    trace = run(letters, pattern, mechanism, limit=int(at) - 1, max_work=200_000)
+    trace = run(letters, pattern, mechanism, limit=int(at) - 1, max_work=100_000)
     assert trace.totals.events == int(at) - 1
 
 

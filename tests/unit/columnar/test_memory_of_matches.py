@@ -178,7 +178,7 @@ def test_dictionaries_that_matches_share_with_the_stream_are_not_counted():
 
 
 def test_weight_of_a_frame_is_the_memory_that_it_takes():
-    matches = ck.detect(stream("AB" * 300), PAIRS, ["a", "b"])
+    matches = ck.detect(stream("AB" * 150), PAIRS, ["a", "b"])
     matches.head(3)
     tracemalloc.start()
     frame = matches.to_pandas(nested=True)

@@ -150,14 +150,14 @@ def test_batches_of_one_event_and_of_many_take_the_same(pattern: str, in_order: 
     plan = as_plan(None, query)
     first = ids(Matches(events, query, plan))
     assert first
-    for rows in (1, 250):
+    for rows in (1, 125):
         assert ids(Matches(events, query, plan, slice_rows=rows)) == first
 
 
 def _dense(in_order: bool) -> pd.DataFrame:
-    """Return 400 events of four types, some 10 ms apart, a third of them at equal times."""
+    """Return 200 events of four types, some 10 ms apart, a third of them at equal times."""
     random = np.random.default_rng(3)
-    n = 400
+    n = 200
     gaps = random.choice([0, 10_000, 20_000], n)
     frame = pd.DataFrame(
         {

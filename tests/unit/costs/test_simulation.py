@@ -5,6 +5,7 @@ standard error is below 5 % of it, so that a factor that is wrong is seen.
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -45,6 +46,7 @@ def statistics(shares, duration):
     return Statistics.assumed(RATES, shares, same_key=0.2, span_seconds=duration)
 
 
+@lru_cache(maxsize=1)
 def streams(duration, number):
     random = np.random.default_rng(20180)
     return [simulate(random, RATES, duration) for _ in range(number)]

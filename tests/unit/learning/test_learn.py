@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -61,8 +62,14 @@ def learn(stream=STREAM, incidents=INCIDENTS, **options):
     return ck.learn(stream, incidents, **options)
 
 
+@cache
+def learned_from_all():
+    """Return the proposals from all events and incidents, without an option."""
+    return learn()
+
+
 def test_planted_sequence_with_its_filter_is_the_first_proposal():
-    learned = learn()
+    learned = learned_from_all()
     text = learned.best.text
     assert "PATTERN SEQ(A a, B b)\nWHERE a.temp > " in text
     assert "PARTITION BY machine" in text
@@ -170,7 +177,7 @@ def test_interrupt_gives_the_best_so_far(monkeypatch):
 
 def test_incidents_may_be_a_file(tmp_path):
     INCIDENTS.to_csv(tmp_path / "incidents.csv", index=False)
-    assert learn(incidents=tmp_path / "incidents.csv").proposals == learn().proposals
+    assert learn(incidents=tmp_path / "incidents.csv").proposals == learned_from_all().proposals
 
 
 @pytest.mark.parametrize(
@@ -262,7 +269,7 @@ def test_chance_is_exceeded_only_by_more_hits_than_random_alarms_have():
 
 
 def test_result_shows_proposals_as_a_table():
-    learned = learn()
+    learned = learned_from_all()
     assert isinstance(learned, Learned)
     html = learned._repr_html_()
     assert "SEQ(A a, B b)" in html
@@ -273,7 +280,7 @@ def test_result_shows_proposals_as_a_table():
 
 
 def test_figure_has_the_shares_and_the_false_alarms_of_each_proposal_and_the_base_rate():
-    learned = learn()
+    learned = learned_from_all()
     chart = ck.draw(learned)
     drawn = {bars.name: [*bars.x] for bars in chart.data}
     assert drawn == {

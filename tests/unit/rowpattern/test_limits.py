@@ -147,4 +147,4 @@ def test_work_of_a_long_pattern_grows_with_its_length(clauses):
         return count
 
     calls(10)
-    assert calls(2400) < 5 * calls(600)
+    assert calls(1200) < 5 * calls(300)

@@ -31,7 +31,7 @@ def test_solution_is_right(task):
 
 
 def test_a_seed_may_be_any_text():
-    assert len(ck.exercises("\ud800")) == len(ck.exercises(0))
+    assert len(ck.exercises("\ud800")) == len(TASKS)
 
 
 def test_equal_seeds_give_equal_tasks_and_others_do_not():
@@ -39,10 +39,11 @@ def test_equal_seeds_give_equal_tasks_and_others_do_not():
     assert frame.equals(ck.exercises("Ada").to_pandas())
     assert not frame.equals(ck.exercises("Bob").to_pandas())
     # The same on every machine.
-    assert ck.exercises(0)["write-1"].solution == (
+    tasks = ck.exercises(0)
+    assert tasks["write-1"].solution == (
         "PATTERN SEQ(login a, download b) WHERE a.user = b.user WITHIN 10 minutes"
     )
-    assert ck.exercises(0)["count-1"].solution == 29
+    assert tasks["count-1"].solution == 29
 
 
 @pytest.mark.parametrize(
