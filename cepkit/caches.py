@@ -15,11 +15,10 @@ import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from mmap import mmap
 from pathlib import Path
 from typing import Any
-
-from cepkit.records import dataclass
 
 _DIGEST_BYTES = 32
 _DRAFT_SECONDS = 3_600

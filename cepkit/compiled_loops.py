@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from time import perf_counter
@@ -28,7 +29,6 @@ from cepkit import native_loops
 from cepkit.caches import CacheFolder, cache_folders, keep, kept, warn_once
 from cepkit.native_loops import NativeLoop
 from cepkit.progress import is_watched, tell
-from cepkit.records import dataclass
 
 _SIZE_BYTES = 8
 

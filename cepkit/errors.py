@@ -6,11 +6,10 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from reprlib import Repr
 from typing import Self
-
-from cepkit.records import dataclass
 
 _LONGEST_NAME, _MOST_NAMES, _FIELDS = 100, 5_000, 3
 _MOST_SHOWN = 100

@@ -22,11 +22,11 @@ import shutil
 import stat
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from cepkit.errors import FileError
-from cepkit.records import dataclass
 
 _IN_BROWSER = sys.platform == "emscripten"
 fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" and not _IN_BROWSER else None

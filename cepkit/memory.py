@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from cepkit.errors import LimitError
-from cepkit.records import dataclass
 
 _UNKNOWN = 4 << 30
 """The assumed memory if the system does not tell."""

@@ -17,6 +17,7 @@ import struct
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -26,7 +27,6 @@ from typing import Any
 import numpy as np
 
 from cepkit.lazy import llvm
-from cepkit.records import dataclass
 
 TESTED = ("0.62", "0.63", "0.64", "0.65", "0.66", "0.67", "0.68")
 """The releases of Numba whose inner layout these loops are tested with; others run their own."""

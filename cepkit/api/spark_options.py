@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from cepkit.api.arguments import check_name
 from cepkit.arguments import FORMER, typed
 from cepkit.errors import ArgumentError, StreamError, shown
-from cepkit.records import dataclass, fields, replace
 
 if TYPE_CHECKING:
     from cepkit.stream.stream import Stream

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import assert_never
 
@@ -22,7 +23,6 @@ from cepkit.indexing import repeated
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.policies import AfterMatch, SkipTo
 from cepkit.pattern.repetitions import Group, Repetitions
-from cepkit.records import dataclass, field
 from cepkit.stream.columns import EventColumns
 
 _HELD = 1 << 20

@@ -9,6 +9,7 @@ matches, so any plan can take over at any time.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, TypeVar
 
@@ -41,7 +42,6 @@ from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead, readings
 from cepkit.columnar.slices.plans import SlicePlans, SliceWork
 from cepkit.errors import StreamError
 from cepkit.pattern.policies import AfterMatch, Clock
-from cepkit.records import dataclass, replace
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.joining import joined, kept
 from cepkit.threads import in_order

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise, repeat
 from typing import Any, TypeAlias, TypeVar
 
@@ -36,7 +37,6 @@ from cepkit.columnar.slices.cutting import (
 )
 from cepkit.columnar.slices.plans import SlicePlan, SlicePlans, SliceRun, SliceWork, total
 from cepkit.pattern.keys import partition_keys
-from cepkit.records import dataclass
 from cepkit.stream.columns import EventColumns
 
 T = TypeVar("T")

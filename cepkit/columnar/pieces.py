@@ -9,6 +9,7 @@ of a window and those that no piece owns yet, is kept; all else is dropped.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -33,7 +34,6 @@ from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.planners.choose import plan_in_pieces
-from cepkit.records import dataclass, replace
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.columns import Dropped, EventColumns, LazyRows, decoded
 from cepkit.stream.reading.file_parts import FileParts, sampled_events

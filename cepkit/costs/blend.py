@@ -7,13 +7,13 @@ Source: *Join Query Optimization Techniques for Complex Event Processing Applica
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 
 from cepkit.costs.contract import BranchCost
 from cepkit.costs.latency import NOTHING_KNOWN, OutputProfile, wait_cost
 from cepkit.costs.partial_matches import alive
 from cepkit.errors import PlanError
 from cepkit.pattern.normal_form import Branch
-from cepkit.records import dataclass, replace
 from cepkit.statistics.model import Statistics
 
 

@@ -8,6 +8,7 @@ and dynamic programming need nothing else. Costs are logarithms: numbers of Klee
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
@@ -15,7 +16,6 @@ from cepkit.costs.set_functions import SetFunction
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import log, log_sum
 from cepkit.plan.nodes import BranchPlan, OrderPlan, leaves, nodes_of
-from cepkit.records import dataclass
 from cepkit.statistics.model import Statistics
 
 

@@ -41,6 +41,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import assert_never
@@ -53,7 +54,6 @@ from cepkit.pattern.numbers import next_in, set_of_neighbours
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.plan.logarithms import from_log, log, log_sum
 from cepkit.plan.negation import depends_on
-from cepkit.records import dataclass, field, replace
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.selectivity import Joined
 

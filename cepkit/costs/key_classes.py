@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from cepkit.components import components
 from cepkit.pattern.conditions import Attribute, Comparison, variables_of
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import log
-from cepkit.records import dataclass
 from cepkit.statistics.model import Statistics
 
 _Node = tuple[str, tuple[str, ...]]

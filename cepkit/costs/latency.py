@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from cepkit.costs.contract import BranchCost, WaitCost
@@ -22,7 +23,6 @@ from cepkit.costs.partial_matches import alive
 from cepkit.costs.set_functions import SetFunction, share_factorials
 from cepkit.errors import PlanError
 from cepkit.pattern.normal_form import Branch
-from cepkit.records import dataclass, field
 from cepkit.statistics.model import Statistics
 
 

@@ -15,13 +15,14 @@ Source: *Join Query Optimization Techniques for Complex Event Processing Applica
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from cepkit.costs.contract import BranchCost
 from cepkit.costs.expectation import Expectation
 from cepkit.costs.set_functions import SetFunction
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
 from cepkit.plan.logarithms import log
-from cepkit.records import dataclass, replace
 from cepkit.statistics.model import Statistics
 
 

@@ -25,12 +25,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
-
-from cepkit.records import dataclass, replace
 
 Factorial = tuple[int, int]
 """A set of variables as a bit mask, and the power of |S and mask|! in the share."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from cepkit.costs.expectation import Expectation
 from cepkit.pattern.normal_form import Branch
@@ -26,7 +27,6 @@ from cepkit.plan.nodes import (
     sets_begun,
     work_of,
 )
-from cepkit.records import dataclass
 from cepkit.statistics.model import Statistics
 
 

@@ -14,13 +14,14 @@ O(number of selectivities) a step. Source: ours.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from cepkit.costs.contract import BranchCost, PairCost
 from cepkit.costs.expectation import Expectation
 from cepkit.costs.partial_matches import alive
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import log_sum
 from cepkit.plan.nodes import PER_PARTIAL_MATCH, OrderPlan
-from cepkit.records import dataclass, replace
 from cepkit.statistics.model import Statistics
 
 

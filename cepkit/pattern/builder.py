@@ -16,6 +16,7 @@ operators make nodes. Every step returns a new value; nothing is changed.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from numbers import Real
 from typing import cast
@@ -51,7 +52,6 @@ from cepkit.pattern.terms import (
     var,
 )
 from cepkit.pattern.zones import known_zone
-from cepkit.records import dataclass, replace
 
 __all__ = [
     "Pattern", "Term", "Variable", "and_", "any_event", "as_query", "avg", "count", "event",

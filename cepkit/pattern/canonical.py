@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, permutations, product
 from typing import TypeVar, assert_never
 
@@ -23,7 +24,6 @@ from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow, Window
 from cepkit.pattern.printer import expression_text
 from cepkit.pattern.rewrite import MIRRORED, about, replaced, without_not
-from cepkit.records import dataclass
 
 Name = TypeVar("Name")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from typing import TypeAlias, assert_never
@@ -24,7 +25,6 @@ from cepkit.pattern.conditions import (
 from cepkit.pattern.numbers import next_condition, side_by_side
 from cepkit.pattern.policies import StepBound
 from cepkit.pattern.rewrite import renamed, replaced
-from cepkit.records import dataclass, replace
 
 Names: TypeAlias = "Mapping[tuple[str, str], str]"
 """The names of implied absences, by kind ("earlier", or a place beside a set) and variable."""

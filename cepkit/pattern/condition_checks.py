@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import get_args
 
@@ -18,7 +19,6 @@ from cepkit.pattern.evaluation.functions.texts import regex_problem
 from cepkit.pattern.names import attribute_text, name_text, string_text, variable_text
 from cepkit.pattern.nodes import walk as walk_structure
 from cepkit.pattern.printer import aggregate_text, expression_text
-from cepkit.records import dataclass
 
 _PART = "hour(a.ts), day(a.ts), weekday(a.ts), week(a.ts), month(a.ts) ... are parts of a time"
 _PRESENT = "a pattern knows no present: give the time, as TIMESTAMP '2024-05-01 09:30:00'"

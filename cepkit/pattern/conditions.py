@@ -15,13 +15,13 @@ Set functions leave missing values out, as SQL's do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal as OneOf
 from typing import TypeAlias, cast
 
 from cepkit.errors import Span
 from cepkit.pattern import trees
-from cepkit.records import dataclass, field
 from cepkit.stream.columns import TIME as TIME
 
 CLOCK = "\x01clock"

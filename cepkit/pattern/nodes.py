@@ -7,6 +7,7 @@ its place there, for error messages; the place does not count in comparisons.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from cepkit.errors import Span
@@ -14,7 +15,6 @@ from cepkit.pattern import trees
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.trees import Node, mapped
 from cepkit.printing import cut
-from cepkit.records import dataclass, field, replace
 
 _TYPES = 30
 """The greatest length of a variable's types in a table."""

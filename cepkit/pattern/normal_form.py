@@ -12,6 +12,7 @@ The number of branches is the product of the numbers of choices at independent O
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
 
@@ -32,7 +33,6 @@ from cepkit.pattern.query import Query
 from cepkit.pattern.repetitions import Repetitions, in_first
 from cepkit.pattern.rewrite import renamed
 from cepkit.pattern.unrolling import unrolled
-from cepkit.records import dataclass, replace
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cepkit.errors import PatternError, Span, nearest
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.names import string_text
-from cepkit.records import dataclass
 from cepkit.stream.durations import UNITS, duration_text
 
 _TOKEN = re.compile(

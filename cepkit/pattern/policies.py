@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from cepkit.errors import Span
-from cepkit.records import dataclass, field
 
 Clock: TypeAlias = Literal["time", "arrival", "place"]
 """The unit of a distance: microseconds, arrival numbers, or those inside the partition."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -16,7 +17,6 @@ from cepkit.pattern.nodes import Structure, events_of
 from cepkit.pattern.policies import AfterMatch, StepBound, Strategy, Window
 from cepkit.pattern.repetitions import Group
 from cepkit.printing import WithPrinter
-from cepkit.records import dataclass, field
 from cepkit.stream.schema import ONLY_TYPE
 
 if TYPE_CHECKING:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, product
 
 from cepkit.pattern import conditions as c
 from cepkit.pattern.policies import StepBound
 from cepkit.pattern.rewrite import replaced
-from cepkit.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

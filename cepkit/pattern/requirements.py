@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal, TypeAlias, assert_never
 
@@ -17,7 +18,6 @@ from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.numbers import set_of_neighbours
 from cepkit.pattern.policies import Clock, CountWindow, Strategy, TimeWindow
 from cepkit.pattern.printer import expression_text, structure_text
-from cepkit.records import dataclass, replace
 
 Kind: TypeAlias = Literal[
     "type", "filter", "order", "distinct", "partition", "window", "contiguity", "condition",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from cepkit.errors import PlanError
@@ -13,7 +14,6 @@ from cepkit.pattern.policies import Strategy
 from cepkit.plan.logarithms import from_log, log
 from cepkit.plan.validity import Decided, Validity
 from cepkit.printing import WithPrinter
-from cepkit.records import dataclass, field
 from cepkit.statistics.forecast import Forecast, around
 from cepkit.statistics.model import Statistics
 

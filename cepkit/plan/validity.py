@@ -9,11 +9,11 @@ share of time in which drift breaks a condition, are ours.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 from cepkit.lazy import pd
 from cepkit.printing import WithPrinter, html_of, html_output, html_text, text_of
-from cepkit.records import dataclass, fields
 from cepkit.statistics.model import Statistics
 from cepkit.tables import html_table, number, text_table
 

@@ -7,6 +7,7 @@ variable its planning rate) and ignores conditions between variables and the cos
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 from cepkit.costs.contract import BranchCost, CostModel
@@ -16,7 +17,6 @@ from cepkit.pattern.normal_form import Branch
 from cepkit.plan.nodes import BranchPlan, OrderPlan
 from cepkit.planners.deciding import DecidingCondition, Next
 from cepkit.planners.search import Search, SearchingPlanner
-from cepkit.records import dataclass
 from cepkit.statistics.model import Statistics
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 from cepkit.costs import LATENCY, PARTIAL_MATCHES
@@ -22,7 +23,6 @@ from cepkit.planners.contract import Observed, Observer, Planner
 from cepkit.planners.deciding import Decisions
 from cepkit.printing import Printed, html_output
 from cepkit.progress import Bar, Progress
-from cepkit.records import dataclass, replace
 from cepkit.statistics.model import Statistics
 from cepkit.tables import html_table, number, text_table, whole
 

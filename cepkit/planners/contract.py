@@ -8,12 +8,12 @@ in.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from cepkit.costs.contract import CostModel
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.nodes import BranchPlan
-from cepkit.records import dataclass
 from cepkit.statistics.model import Statistics
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, TypeAlias, TypeGuard, assert_never
 
@@ -33,7 +34,6 @@ from cepkit.plan.nodes import (
 )
 from cepkit.plan.validity import Validity, ValidityRow
 from cepkit.planners.contract import Planner
-from cepkit.records import dataclass
 from cepkit.statistics.model import Statistics
 from cepkit.tables import number
 

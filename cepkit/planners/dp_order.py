@@ -9,6 +9,7 @@ Source: DP-LD of *Join Query Optimization Techniques for Complex Event Processin
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,7 +22,6 @@ from cepkit.planners.exact import offer_best
 from cepkit.planners.greedy import greedy_order
 from cepkit.planners.search import Search, SearchingPlanner
 from cepkit.planners.set_kernels import Tables, best_orders
-from cepkit.records import dataclass
 
 _SECONDS_A_STEP = 4e-9
 """Seconds to try one variable as the last of one set: measured, on the safe side."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,7 +26,6 @@ from cepkit.planners.greedy import greedy_order
 from cepkit.planners.search import Search, SearchingPlanner
 from cepkit.planners.set_kernels import Tables, best_split, least_trees
 from cepkit.planners.zstream import best_tree
-from cepkit.records import dataclass
 
 _LOW_BITS = 8
 """Bits of the low part of a set: rows of at most 256 numbers stay in the cache."""

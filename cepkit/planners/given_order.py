@@ -6,11 +6,12 @@ Source: TRIVIAL of *Join Query Optimization Techniques for Complex Event Process
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from cepkit.costs.contract import BranchCost
 from cepkit.plan.nodes import BranchPlan, OrderPlan
 from cepkit.planners.deciding import DecidingCondition
 from cepkit.planners.search import Search, SearchingPlanner
-from cepkit.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ Source: GREEDY of *Join Query Optimization Techniques for Complex Event Processi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from cepkit.costs.contract import BranchCost
 from cepkit.plan.nodes import BranchPlan, OrderPlan
 from cepkit.planners.deciding import DecidingCondition, Next
 from cepkit.planners.search import Search, SearchingPlanner
-from cepkit.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ by the cost of a known order.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 
@@ -26,7 +27,6 @@ from cepkit.errors import LimitError, PlanError
 from cepkit.plan.nodes import OrderPlan
 from cepkit.planners.greedy import greedy_order
 from cepkit.planners.search import Search, SearchingPlanner
-from cepkit.records import dataclass
 
 Orders = npt.NDArray[np.int64]
 

@@ -18,6 +18,7 @@ Optimization Techniques for Complex Event Processing Applications* (VLDB 2018), 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from heapq import merge
 from itertools import combinations
 
@@ -27,7 +28,6 @@ from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import log_sum
 from cepkit.plan.nodes import OrderPlan
 from cepkit.planners.search import Search, SearchingPlanner
-from cepkit.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from cepkit.costs.contract import BranchCost
 from cepkit.plan.logarithms import log_sum
@@ -18,7 +19,6 @@ from cepkit.plan.nodes import BranchPlan, Pair, Tree, TreePlan, as_tree, leaves,
 from cepkit.planners.deciding import DecidingCondition
 from cepkit.planners.greedy import greedy_order, order_conditions
 from cepkit.planners.search import TOLERANCE, Search, SearchingPlanner
-from cepkit.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

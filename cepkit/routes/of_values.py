@@ -6,6 +6,7 @@ Cost: detection, plus O(matches log matches); the values of all matches are held
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -34,7 +35,6 @@ from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.nodes import bound_events_of, repeated_in
 from cepkit.pattern.printer import expression_text
 from cepkit.pattern.query import Query, ResultColumn
-from cepkit.records import dataclass, replace
 from cepkit.routes.detected import without_aggregates
 from cepkit.stream.columns import Column
 from cepkit.stream.reading.ingest import attribute

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self, TypeVar
 
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.several import ByName
 from cepkit.printing import html_output
 from cepkit.progress import Progress
-from cepkit.records import dataclass, replace
 from cepkit.routes.sharing import SharingPlan
 from cepkit.tables import count_text
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -30,7 +31,6 @@ from cepkit.aggregation.sharing.planner import Rates, Share, choose, cost_of
 from cepkit.errors import PlanError, telling
 from cepkit.lazy import nx
 from cepkit.pattern.several import called
-from cepkit.records import dataclass
 from cepkit.routes.ways import Way
 from cepkit.tables import count_text, number
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
@@ -17,7 +18,6 @@ from cepkit.aggregation.sequence.elements import Emit, Method
 from cepkit.aggregation.sequence.operations import operations_of
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.query import Query
-from cepkit.records import dataclass
 from cepkit.stream.columns import EventColumns
 
 METHODS: tuple[str, ...] = ("auto", "a-seq", *get_args(Method), "detect")

@@ -9,6 +9,7 @@ so their key is the whole canonical branch.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, TypeAlias, TypeVar
 
@@ -19,7 +20,6 @@ from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, written_branches
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
-from cepkit.records import dataclass, field, replace
 from cepkit.statistics.keys import KeyCounts
 from cepkit.statistics.over_time import OverTime
 from cepkit.statistics.selectivity import Equality, Joined, Selectivity

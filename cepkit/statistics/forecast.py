@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
-from cepkit.records import dataclass
 from cepkit.tables import number
 
 MANY = 1e9

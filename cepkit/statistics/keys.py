@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from cepkit.errors import StatisticsError
-from cepkit.records import dataclass
 from cepkit.stream.columns import Column
 from cepkit.stream.durations import duration_text
 

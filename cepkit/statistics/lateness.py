@@ -7,12 +7,13 @@ counts of parts of a stream can be added up.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 import numpy.typing as npt
 
 from cepkit.errors import StatisticsError
 from cepkit.indexing import bin_counts
-from cepkit.records import dataclass, field
 from cepkit.statistics.selectivity import not_negative
 
 _BINS_PER_DOUBLING = 64

@@ -8,6 +8,7 @@ the attributes are. O(n) for n events.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,6 @@ from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, written_branches
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
-from cepkit.records import dataclass
 from cepkit.stream.columns import Column, Kind
 
 Codes = npt.NDArray[np.int64]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -21,7 +22,6 @@ from cepkit.pattern.policies import CountWindow, TimeWindow, Window
 from cepkit.pattern.query import Query
 from cepkit.pattern.zones import without_zones
 from cepkit.printing import WithPrinter
-from cepkit.records import dataclass, field, fields, replace
 from cepkit.statistics.binding import CanonicalStatistics, conditioned_sets
 from cepkit.statistics.checks import check_kinds, check_known, check_sets, check_stream
 from cepkit.statistics.forecast import Forecast

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
@@ -12,7 +13,6 @@ from cepkit.errors import StatisticsError
 from cepkit.indexing import bin_counts
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
-from cepkit.records import dataclass
 from cepkit.stream.shapes import Time
 
 MOST_BUCKETS = 60

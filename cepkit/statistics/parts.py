@@ -8,6 +8,7 @@ numbers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,6 @@ from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
 from cepkit.pattern.repetitions import in_first
-from cepkit.records import dataclass, field
 from cepkit.statistics.keys import Frequent, KeyCounts, key_counts, most_frequent
 from cepkit.statistics.lateness import Lateness
 from cepkit.statistics.links import KeySource, Link, key_sources, link_codes, links_in

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from numbers import Real
 
 from cepkit.errors import StatisticsError, shown
-from cepkit.records import dataclass
 
 _Z95 = 1.959963984540054
 _MOST_RATE = 1e100

@@ -7,6 +7,7 @@ events.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -15,7 +16,6 @@ import numpy as np
 from cepkit.indexing import bin_counts
 from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.query import Query
-from cepkit.records import dataclass, field, replace
 from cepkit.statistics.lateness import LateCounts, Lateness
 from cepkit.statistics.over_time import Buckets
 from cepkit.statistics.parts import Details, StreamCounter

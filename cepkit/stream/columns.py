@@ -8,6 +8,7 @@ all-NaN row in arrays. So no column needs a validity mask.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -15,7 +16,6 @@ import numpy.typing as npt
 
 from cepkit.indexing import taken
 from cepkit.lazy import pa
-from cepkit.records import dataclass, field
 
 Kind: TypeAlias = Literal[
     "float", "integer", "boolean", "text", "timestamp", "duration", "array", "null"

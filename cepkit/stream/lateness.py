@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import timedelta
 
 from cepkit.errors import StreamError, UnsupportedError, nearest, shown
 from cepkit.lazy import pa
-from cepkit.records import dataclass
 from cepkit.stream.durations import NOT_UNITS, UNITS, duration_text, whole
 from cepkit.stream.reading.arrow import described
 from cepkit.stream.schema import Schema

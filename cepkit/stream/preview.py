@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from cepkit.lazy import pa
 from cepkit.printing import cut, html_output, html_text, time_text
-from cepkit.records import dataclass
 from cepkit.stream.schema import Schema
 from cepkit.tables import html_table, text_table
 

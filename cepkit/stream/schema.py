@@ -6,11 +6,11 @@ import re
 import zoneinfo
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from cepkit.errors import StreamError, nearest, nearest_column
 from cepkit.lazy import pa
-from cepkit.records import dataclass, replace
 
 UNITS: Mapping[str, int] = {
     "us": 1,

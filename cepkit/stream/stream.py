@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from os import PathLike
 from pathlib import Path
@@ -13,7 +14,6 @@ import numpy as np
 from cepkit.arguments import typed
 from cepkit.errors import StreamError, UnsupportedError
 from cepkit.lazy import pa
-from cepkit.records import dataclass, field, replace
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.lateness import Lateness, check_event_time, check_lateness
 from cepkit.stream.preview import Preview, shown_columns

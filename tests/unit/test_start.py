@@ -17,7 +17,7 @@ from cepkit import native_loops
 from cepkit.lazy import loading
 
 DETECT = """
-import dataclasses, sys
+import sys
 import cepkit as ck
 stream = ck.events(sys.argv[1], time="ts", type="type")
 any_of = "a.x * b.x < c.x OR b.x = 5"
@@ -29,11 +29,7 @@ assert counted.to_arrow().column("count").to_pylist() == [1]
 heavy = {"numba", "pandas", "networkx", "plotly", "pyspark", "IPython"}
 heavy |= {"pyarrow.compute", "pyarrow.dataset"}
 heavy |= {"cepkit.sharing", "cepkit.columnar.skip_till_next.detection", "cepkit.statistics.saved"}
-heavy &= set(sys.modules)
-# Modules on the way make their dataclasses quickly.
-slow = {m for m in sys.modules if m.startswith("cepkit.") and m != "cepkit.records"}
-slow = {m for m in slow if getattr(sys.modules[m], "dataclass", None) is dataclasses.dataclass}
-print(sorted(heavy | slow))
+print(sorted(heavy & set(sys.modules)))
 """
 
 

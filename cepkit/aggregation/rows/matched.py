@@ -8,6 +8,7 @@ ends gives their aggregate in O(log matches) without subtraction.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,6 @@ from cepkit.aggregation.semirings.lanes import SAFE, Lanes, tracks_for
 from cepkit.aggregation.semirings.lanes import joined as lanes_joined
 from cepkit.compiling import compiled
 from cepkit.indexing import reduced
-from cepkit.records import dataclass
 
 Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ import numpy.typing as npt
 from cepkit.aggregation.kernels.records import Tracks
 from cepkit.aggregation.semirings.functions import Element
 from cepkit.aggregation.semirings.lanes import Lanes
-from cepkit.records import dataclass
 
 Wide = npt.NDArray[np.int64]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from cepkit.aggregation.rows.tables import Values
@@ -12,7 +13,6 @@ from cepkit.exports import Exported
 from cepkit.lazy import pa, pd
 from cepkit.pattern.query import Query
 from cepkit.printing import html_output, html_text
-from cepkit.records import dataclass
 from cepkit.tables import html_table, text_table, value_text
 
 _SHOWN = 10

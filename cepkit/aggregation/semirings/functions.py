@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, TypeAlias
 
@@ -28,7 +29,6 @@ from cepkit.pattern.aggregates.contract import (
     state_of,
 )
 from cepkit.pattern.conditions import Aggregate
-from cepkit.records import dataclass
 
 Element: TypeAlias = Any
 """The aggregate state of a set of matches; never changed in place."""

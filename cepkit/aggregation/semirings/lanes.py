@@ -10,6 +10,7 @@ bits; `sequence/bounds.py` tells beforehand whether a result could.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from cepkit.errors import PatternError
 from cepkit.pattern.aggregates.columns import addends, origin_of
 from cepkit.pattern.aggregates.contract import EXTREMES, TAKES, Accumulator, exact
 from cepkit.pattern.evaluation.kinds import word
-from cepkit.records import dataclass
 from cepkit.stream.columns import Column, EventColumns
 
 Ints = npt.NDArray[np.int32]

@@ -11,6 +11,7 @@ Source: ASEQ, sections 3.3 and 3.4; counters that feed themselves are those of G
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import combinations
 from typing import NoReturn, TypeAlias, assert_never
 
@@ -32,7 +33,6 @@ from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.printer import expression_text
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
-from cepkit.records import dataclass
 
 _Link: TypeAlias = tuple[Attribute, Attribute]
 Member: TypeAlias = tuple[str, str]

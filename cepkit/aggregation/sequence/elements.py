@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from cepkit.aggregation.semirings.functions import Count, Element, Function
-from cepkit.records import dataclass
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.values import plain_values
 

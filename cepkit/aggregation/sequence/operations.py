@@ -12,6 +12,7 @@ Source: ASEQ, sections 3.3 and 3.4 (recounting rule, hashed prefix counters).
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,6 @@ from cepkit.aggregation.sequence.gathering import in_order, keys_of, needs_slots
 from cepkit.compiling import compiled_beyond
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.nodes import Event
-from cepkit.records import dataclass, replace
 from cepkit.stream.columns import Column, EventColumns
 
 Ints = npt.NDArray[np.int32]

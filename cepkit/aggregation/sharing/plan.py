@@ -11,12 +11,12 @@ Source: ASEQ, section 4.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from cepkit.aggregation.sequence.definition import EventSequence, Member
 from cepkit.pattern.canonical import CanonicalEvent
 from cepkit.pattern.nodes import Event
-from cepkit.records import dataclass
 
 Cuts: TypeAlias = tuple[int, ...]
 """The lengths of the pieces of a sequence, from first to last."""

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from cepkit.aggregation.sharing.plan import Cuts, Forest, Position, Spec, forest_of, path_of
-from cepkit.records import dataclass
 
 Share: TypeAlias = Literal["auto", "none", "prefix", "chop-connect"]
 

@@ -10,6 +10,7 @@ is in the last piece, otherwise a slot.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -20,7 +21,6 @@ from cepkit.aggregation.kernels.shared.records import FLOAT, LEAST, SUM, Table, 
 from cepkit.aggregation.semirings.functions import Count
 from cepkit.aggregation.semirings.lanes import Lanes
 from cepkit.aggregation.sharing.plan import Forest, path_of
-from cepkit.records import dataclass
 
 Values = dict["ForestLane", npt.NDArray[Any]]
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal as Words
 
 from cepkit.pattern import conditions as c
@@ -28,7 +29,6 @@ from cepkit.pattern.numbers import set_of_neighbours
 from cepkit.pattern.requirements import MOST_MEMBERS, Demands
 from cepkit.pattern.rewrite import MIRRORED, replaced
 from cepkit.plan.nodes import first_member
-from cepkit.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ Programs know nothing of data: `query.py` makes one from a branch and a plan,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -15,7 +16,6 @@ from cepkit.pattern.conditions import ComparisonOperator, Expression, set_of_mem
 from cepkit.pattern.nodes import Event
 from cepkit.pattern.policies import Clock
 from cepkit.pattern.requirements import Windows
-from cepkit.records import dataclass, field
 
 Member = tuple[str, str | None]
 """A variable and an attribute that equals those of other members; None: its partition."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from cepkit.columnar.compile.absences import Absences, with_absences
@@ -19,7 +20,6 @@ from cepkit.pattern.query import Query
 from cepkit.pattern.repetitions import Group
 from cepkit.pattern.requirements import Demands
 from cepkit.plan.nodes import BranchPlan, OrderPlan, Plan, TreePlan, sets_begun
-from cepkit.records import dataclass, field
 
 if TYPE_CHECKING:
     from cepkit.columnar.compile.forest import Node, SharedTree, WeakStart

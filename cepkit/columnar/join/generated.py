@@ -17,6 +17,7 @@ import hashlib
 import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from importlib.abc import ExecutionLoader
 from importlib.util import module_from_spec, spec_from_loader
@@ -35,7 +36,6 @@ from cepkit.pattern.evaluation.source import (
     can_be_written,
     helpers_in,
 )
-from cepkit.records import dataclass
 
 _HEAD = '''"""An inner loop that cepkit wrote (cepkit/columnar/join/generated.py)."""
 

@@ -7,6 +7,7 @@ The same look-up serves a step that binds a variable (`groups`) and one that onl
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -32,7 +33,6 @@ from cepkit.indexing import take
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth, value
 from cepkit.pattern.evaluation.kinds import as_floats
-from cepkit.records import dataclass
 from cepkit.stream.columns import Column
 from cepkit.threads import end_if_stopped
 

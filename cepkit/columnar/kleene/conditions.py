@@ -13,6 +13,7 @@ members of several sets their combinations.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any
 
@@ -45,7 +46,6 @@ from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.evaluation.set_functions import new_in_sets, set_function
 from cepkit.pattern.requirements import Windows
 from cepkit.pattern.rewrite import replaced
-from cepkit.records import dataclass, replace
 from cepkit.stream.columns import Column
 
 Ints = npt.NDArray[np.int32]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from cepkit.columnar.compile.program import Program
 from cepkit.errors import LimitError
-from cepkit.records import dataclass
 from cepkit.tables import whole
 
 SetChoice: TypeAlias = Literal["every", "maximal", "count", "bound", "tried"]

@@ -13,6 +13,7 @@ that are asked for.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 
@@ -40,7 +41,6 @@ from cepkit.columnar.kleene.subsets import caps_of, subsets_of
 from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Members, SetBlock
 from cepkit.pattern.conditions import Expression, set_of_members
-from cepkit.records import dataclass, replace
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from cepkit.columnar.compile.program import StepCounters
 from cepkit.lazy import pd
 from cepkit.pattern.nodes import labels_of
 from cepkit.plan.nodes import Plan, Unit, work_of
 from cepkit.printing import Printed, html_output
-from cepkit.records import dataclass
 from cepkit.tables import html_table, text_table, whole
 
 

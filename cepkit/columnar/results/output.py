@@ -7,6 +7,7 @@ RETURN has its columns instead.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import BinaryIO
 
@@ -23,7 +24,6 @@ from cepkit.pattern.nodes import bound_events_of, repeated_in
 from cepkit.pattern.query import RESULT_ENDS, Query, ResultColumn
 from cepkit.pattern.repetitions import Group
 from cepkit.pattern.several import PATTERN
-from cepkit.records import dataclass, replace
 from cepkit.stream.columns import EventColumns, is_coded, texts_at
 from cepkit.stream.reading.arrow import single
 from cepkit.stream.schema import Schema

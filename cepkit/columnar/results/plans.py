@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from cepkit.columnar.results.explanation import ExplainedStep, Explanation
@@ -15,7 +16,6 @@ from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.planners.deciding import because
 from cepkit.printing import Printed, html_lines, html_output, time_text
-from cepkit.records import dataclass, replace
 from cepkit.tables import count_text, html_table, number, text_table, whole
 
 _HEAD = ("from", "events", "candidates", "plan", "why")

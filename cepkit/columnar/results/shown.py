@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +18,6 @@ from cepkit.columnar.results.output import END, START
 from cepkit.errors import StreamError
 from cepkit.lazy import pd
 from cepkit.printing import cut, html_output, html_text
-from cepkit.records import dataclass
 from cepkit.stream.schema import ONLY_TYPE
 from cepkit.tables import number, text_table
 

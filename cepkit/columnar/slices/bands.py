@@ -9,6 +9,7 @@ and two binary searches for each partial match.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 import numpy as np
@@ -26,7 +27,6 @@ from cepkit.pattern.evaluation.exactness import stays_exact
 from cepkit.pattern.evaluation.kinds import as_exact_floats
 from cepkit.pattern.evaluation.operations import common_codes
 from cepkit.pattern.rewrite import MIRRORED
-from cepkit.records import dataclass
 from cepkit.stream.columns import Column
 
 Floats = npt.NDArray[np.float64]

@@ -8,6 +8,7 @@ columns of numbers (bands.py). Cost: O(candidates of all variables).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,7 +46,6 @@ from cepkit.columnar.slices.cutting import came_in_order, numbered, owners_of, r
 from cepkit.pattern.conditions import Comparison, Expression
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.policies import Clock
-from cepkit.records import dataclass, replace
 from cepkit.stream.columns import EventColumns
 
 

@@ -6,6 +6,7 @@ Each block is consumed before the next one is built, so memory is bounded by one
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -14,7 +15,6 @@ import numpy.typing as npt
 from cepkit.columnar.slices.candidates import Candidates
 from cepkit.indexing import repeated, take
 from cepkit.pattern.repetitions import Group
-from cepkit.records import dataclass, replace
 
 Ints = npt.NDArray[np.int32]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
@@ -12,7 +13,6 @@ from cepkit.columnar.compile.program import Absence, AnyStep, Band, Bound, Group
 from cepkit.columnar.slices.candidates import Candidates, Owned, SubtreeCandidates
 from cepkit.indexing import take
 from cepkit.pattern.conditions import Expression
-from cepkit.records import dataclass
 
 Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,6 @@ from cepkit.pattern.canonical import CanonicalEvent
 from cepkit.pattern.evaluation.columns import Read, truth
 from cepkit.pattern.keys import dense_keys, partition_keys
 from cepkit.pattern.policies import Clock
-from cepkit.records import dataclass, field
 from cepkit.stream.columns import Column, EventColumns
 
 Ints = npt.NDArray[np.int32]

@@ -6,12 +6,12 @@ A slice depends only on events, so it may run with any plan, whatever ran before
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from cepkit.columnar.compile.program import Counters, StepCounters, add_counters, counters_for
 from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.plan.nodes import BranchPlan
-from cepkit.records import dataclass, field
 from cepkit.stream.columns import EventColumns
 
 Branches: TypeAlias = tuple[BranchPlan, ...]

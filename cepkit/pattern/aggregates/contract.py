@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial, reduce
 from typing import Any, Literal, TypeAlias, assert_never
-
-from cepkit.records import dataclass
 
 Accumulator: TypeAlias = Literal["sum", "deviations", "squares", "least", "greatest"]
 """The accumulators of a method besides the number of values. `deviations` and `squares` sum the

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, Literal, assert_never
 
 import numpy as np
@@ -33,7 +34,6 @@ from cepkit.pattern.evaluation.functions.registered import function_of
 from cepkit.pattern.evaluation.kind_checks import kind_of
 from cepkit.pattern.evaluation.kinds import ValueKind, as_exact_floats
 from cepkit.pattern.evaluation.operations import common_codes
-from cepkit.records import dataclass
 
 Numbers = npt.NDArray[np.float64]
 

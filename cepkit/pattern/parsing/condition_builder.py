@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -20,7 +21,6 @@ from cepkit.pattern.moments import read_time
 from cepkit.pattern.names import name_text, unquoted
 from cepkit.pattern.parameters import Occurrence
 from cepkit.pattern.zones import BY_CALENDAR, OF_CLOCKS, by_calendar, known_zone
-from cepkit.records import dataclass
 
 Children = list[Any]
 OPERATORS = {"==": "=", "<>": "!="}

@@ -14,6 +14,7 @@ Sampling* (CIDR 2017); windows, order and all subsets are ours.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import combinations
 from math import exp, fsum, log, prod
 from typing import assert_never
@@ -26,7 +27,6 @@ from cepkit.pattern.conditions import Expression, variables_of
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.rewrite import without_not
-from cepkit.records import dataclass
 from cepkit.statistics.measuring.lookups import Bound, Lookups, Scope
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.selectivity import Joined

@@ -7,6 +7,7 @@ match lie side by side. O(n log n) for each index, O(log n) for each look-up.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -15,7 +16,6 @@ from cepkit.components import components
 from cepkit.pattern.keys import dense_keys
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import TimeWindow
-from cepkit.records import dataclass
 from cepkit.statistics.links import Codes, links_of
 from cepkit.statistics.slice_events import Rows, partition_of, sorting_order
 from cepkit.stream.columns import EventColumns

@@ -8,6 +8,7 @@ scope, O(draws * log n) to draw.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, TimeWindow
 from cepkit.pattern.rewrite import without_not
-from cepkit.records import dataclass
 from cepkit.statistics.links import Link
 from cepkit.statistics.slice_events import Events, Held, Rows, Sorted, reader, sorting_order
 

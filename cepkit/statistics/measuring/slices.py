@@ -11,6 +11,7 @@ O(size log size).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,7 +22,6 @@ from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import written_branches
 from cepkit.pattern.policies import TimeWindow
 from cepkit.pattern.query import Query
-from cepkit.records import dataclass, replace
 from cepkit.statistics.measuring.estimate import combine, estimate, joins_of, tally_slice
 from cepkit.statistics.measuring.joins import Part
 from cepkit.statistics.model import Statistics

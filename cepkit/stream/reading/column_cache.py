@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +19,6 @@ from typing import Any
 from cepkit.errors import LimitError
 from cepkit.lazy import pa
 from cepkit.memory import free_memory, size_text
-from cepkit.records import dataclass, field, replace
 from cepkit.stream.columns import Column, EventColumns, LazyRows, decoded
 from cepkit.stream.paths import shown
 from cepkit.stream.reading import readers, sources

@@ -10,6 +10,7 @@ import csv
 import gzip
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -17,7 +18,6 @@ from typing import Any, TextIO
 
 from cepkit.errors import StreamError
 from cepkit.lazy import pa, pa_csv, pc
-from cepkit.records import dataclass, replace
 from cepkit.stream.paths import broken, shown
 from cepkit.stream.schema import separator_hint
 

@@ -8,6 +8,7 @@ to be in memory at once, is known from the statistics of the files before anythi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -17,7 +18,6 @@ import numpy.typing as npt
 
 from cepkit.indexing import is_ascending
 from cepkit.lazy import pa, pq
-from cepkit.records import dataclass, replace
 from cepkit.stream.columns import MISSING_INTEGER, EventColumns, coded_field
 from cepkit.stream.reading import readers
 from cepkit.stream.reading.arrow import is_list, is_text, plain

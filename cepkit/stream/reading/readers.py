@@ -12,13 +12,13 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cepkit.errors import StreamError
 from cepkit.lazy import pa, pc, pq
-from cepkit.records import dataclass
 from cepkit.stream.paths import broken, cannot_read, check_file, shown, status_of
 from cepkit.stream.reading.arrow import is_text
 from cepkit.stream.reading.csv_files import CsvFormat, csv_columns, read_csv_files

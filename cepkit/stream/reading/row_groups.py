@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from cepkit.errors import StreamError
 from cepkit.lazy import pa, pq
-from cepkit.records import dataclass
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading.arrow import is_text
 from cepkit.stream.reading.time_zones import is_utc

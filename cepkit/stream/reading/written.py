@@ -8,13 +8,13 @@ the FILETIME of Windows.
 from __future__ import annotations
 
 import codecs
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cepkit.errors import StreamError
 from cepkit.lazy import pa, pc, pd
-from cepkit.records import dataclass
 from cepkit.stream.reading import arrow
 from cepkit.stream.reading.csv_files import CsvFormat
 from cepkit.stream.reading.nested import quoted

@@ -7,11 +7,11 @@ texts and integers never get one, and forms of floats return NaN for NaN.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache, reduce
 from typing import Any, TypeAlias
 
 from cepkit.pattern.evaluation.kinds import WHOLE, Class, ValueKind, classes
-from cepkit.records import dataclass
 from cepkit.stream.columns import Column
 
 Signature: TypeAlias = tuple[tuple[Class, ...], Class | ValueKind]
