@@ -57,7 +57,9 @@ def constructed(columns: EventColumns, query: Query, emit: Emit) -> tuple[Moment
     lanes = lanes_of([*functions.values()], positions, columns)
     assert lanes is not None, "an aggregate without a loop"
     out = LoopOutput(operations.by_key(), lanes, emit)
-    return out.moments(run(out.steps, lanes.arrays, out.to)), operations.group_rows
+    tracks, left = out.room()
+    written = run(out.steps, lanes.arrays, out.to, tracks, left)
+    return out.moments(written, tracks, left), operations.group_rows
 
 
 class Stacks(NamedTuple):
@@ -84,14 +86,16 @@ class Stacks(NamedTuple):
 
 
 @compiled
-def run(steps: KeySteps, carried: LaneArrays, to: Output) -> int:
+def run(steps: KeySteps, carried: LaneArrays, to: Output, tracks: Tracks, left: Tracks) -> int:
     """Aggregate all keys; return how many moments of expiry were written.
 
     Args:
         steps: The operations, by key.
+        tracks: The lanes at each trigger.
+        left: Those after each expiry.
     """
     ts, codes, _, starts, n, window, _ = steps
-    only_new, expiries, new, tracks, e_op, left = to
+    only_new, expiries, new, e_op = to
     done = 0
     written = 0
     at = np.zeros(n + 2, dtype=np.int64)

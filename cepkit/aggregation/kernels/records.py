@@ -87,7 +87,7 @@ class Tracks(NamedTuple):
 
 
 class Output(NamedTuple):
-    """The arrays that loops write their rows to.
+    """What loops write besides lanes, and how.
 
     Attributes:
         only_new: Whether to aggregate the matches that a trigger completes instead of the live
@@ -95,17 +95,13 @@ class Output(NamedTuple):
         expiries: Whether to write also the moments at which matches expire; 2 writes every moment
             at which a START expires, even without a match.
         new: int64[triggers], how many matches each trigger completes, in the order of operations.
-        tracks: The lanes at each trigger.
         op: int64[STARTs], the last START of each moment of expiry.
-        left: The lanes after each expiry.
     """
 
     only_new: bool
     expiries: int
     new: Wide
-    tracks: Tracks
     op: Wide
-    left: Tracks
 
 
 @lent
@@ -130,17 +126,3 @@ def add(to: Tracks, i: int, source: Tracks, j: int) -> None:
         to.floats[lane, i] += source.floats[lane, j]
     for lane in range(to.leasts.shape[0]):
         to.leasts[lane, i] = min(to.leasts[lane, i], source.leasts[lane, j])
-
-
-class LaneNumbers(NamedTuple):
-    """The numbers of all lanes, lane after lane.
-
-    Attributes:
-        ints: int64[(1 + ki) * size], the numbers of matches, then the integer lanes.
-        floats: float64[(1 + kf) * size], likewise; empty without float lanes.
-        leasts: int64[km * size], the least lanes.
-    """
-
-    ints: Wide
-    floats: Floats
-    leasts: Wide

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.aggregation.kernels import count as count_loops
-from cepkit.aggregation.kernels import stacks as stack_loops
+from cepkit.aggregation.kernels import count, stacks
 from cepkit.aggregation.kernels.records import KeySteps, Output, Tracks
 from cepkit.aggregation.rows.emission import finished, wants_expiries
 from cepkit.aggregation.rows.moments import Moments
@@ -37,12 +36,13 @@ def run(operations: Operations, lanes: Lanes, method: Method, emit: Emit) -> Mom
     """
     by_stacks = method == "window-product"
     if not lanes.empty:
-        return (
-            _by_stacks(operations, lanes, emit) if by_stacks else run_alone(operations, lanes, emit)
-        )
+        return (_by_stacks if by_stacks else run_alone)(operations, lanes, emit)
     out = LoopOutput(operations, lanes, emit)
-    counting = count_loops.by_stacks if by_stacks else count_loops.by_prefix_counters
-    return out.moments(counting(out.steps, most_live(operations), out.to))
+    tracks, left = out.room()
+    counting = count.by_stacks if by_stacks else count.by_prefix_counters
+    most = most_live(operations)
+    written = counting(out.steps, most, out.to, tracks.counts, left.counts)
+    return out.moments(written, tracks, left)
 
 
 def run_remainders(operations: Operations, lanes: Lanes, most: float, emit: Emit) -> Moments:
@@ -77,15 +77,34 @@ def run_remainders(operations: Operations, lanes: Lanes, most: float, emit: Emit
 
 def _by_stacks(operations: Operations, lanes: Lanes, emit: Emit, prime: int = 0) -> Moments:
     """Return the rows by two stacks; with a prime, remainders with rows that change nothing."""
-    if prime:
-        lanes = replace(lanes, ints=lanes.ints % prime)
     out = LoopOutput(operations, lanes, emit, every=bool(prime))
-    written = stack_loops.run(out.steps, most_live(operations), lanes.arrays, prime, out.to)
-    return out.moments(written, whole=bool(prime))
+    most, triggers = most_live(operations), len(out.to.new)
+    sizes = operations.length, most, triggers + len(out.to.op)
+    integers = lanes.ints % prime if prime else lanes.ints
+    ints = stacks.summed(lanes.int_at, integers, *sizes)
+    # Loops compile nothing of a kind without lanes.
+    floats = stacks.summed(lanes.float_at, lanes.floats, *sizes) if len(lanes.float_at) else ()
+    leasts = stacks.least(lanes.least_at, lanes.leasts, *sizes) if len(lanes.least_at) else ()
+    modulus = (prime,) if prime else ()
+    older = np.empty(most, dtype=np.int64)
+    written = stacks.run(out.steps, ints, floats, leasts, modulus, older, out.to)
+
+    def tracks(begin: int, end: int) -> Tracks:
+        without = tracks_for(lanes, end - begin)
+        numbers = np.ascontiguousarray(ints.out[:, begin:end])
+        return Tracks(
+            numbers[0],
+            numbers[1:],
+            np.ascontiguousarray(floats.out[1:, begin:end]) if floats else without.floats,
+            np.ascontiguousarray(leasts.out[:, begin:end]) if leasts else without.leasts,
+        )
+
+    at_triggers, left = tracks(0, triggers), tracks(triggers, triggers + written)
+    return out.moments(written, at_triggers, left, whole=bool(prime))
 
 
 class LoopOutput:
-    """The input of a loop, and the arrays that it writes its rows to.
+    """The input of a loop, and what it writes its rows to.
 
     Attributes:
         steps: The operations.
@@ -101,33 +120,36 @@ class LoopOutput:
         window = -1 if of.window is None else of.window
         self.steps = KeySteps(of.ts, of.codes, of.rows, of.starts, of.length, window, of.loops)
         expiries = wants_expiries(operations, emit)
-        size = len(self._triggers)
         starts = int((operations.codes == operations.start_code).sum()) if expiries else 0
         self.to = Output(
             emit in ("new", "total"), (2 if every else 1) * expiries,
-            np.zeros(size, dtype=np.int64), tracks_for(lanes, size),
-            np.empty(starts, dtype=np.int64), tracks_for(lanes, starts),
+            np.zeros(len(self._triggers), dtype=np.int64), np.empty(starts, dtype=np.int64),
         )  # fmt: skip
 
-    def moments(self, written: int, *, whole: bool = False) -> Moments:
+    def room(self) -> tuple[Tracks, Tracks]:
+        """Return the lanes at each trigger and after each expiry, to be written."""
+        return tracks_for(self._lanes, len(self.to.new)), tracks_for(self._lanes, len(self.to.op))
+
+    def moments(
+        self, written: int, tracks: Tracks, left: Tracks, *, whole: bool = False
+    ) -> Moments:
         """Return the rows, given the number of expiry moments; `whole` as in `finished`."""
-        to = self.to
         return finished(
-            self._operations, self._lanes, self._triggers, to.new, to.tracks,
-            to.op[:written], to.left.take(np.arange(written)), self._emit, whole=whole,
+            self._operations, self._lanes, self._triggers, self.to.new, tracks,
+            self.to.op[:written], left.take(np.arange(written)), self._emit, whole=whole,
         )  # fmt: skip
 
 
-def _telling(moments: Moments, count: npt.NDArray[Any], emit: Emit, *, grouped: bool) -> Wide:
+def _telling(moments: Moments, counts: npt.NDArray[Any], emit: Emit, *, grouped: bool) -> Wide:
     """Drop rows without information: expiries that change nothing, totals of no match."""
     if emit == "total":
-        return np.flatnonzero(count > 0) if grouped else np.arange(len(count))
+        return np.flatnonzero(counts > 0) if grouped else np.arange(len(counts))
     telling = []
     known: dict[int, int] = {}
     for row, (group, trigger) in enumerate(zip(moments.groups, moments.triggers, strict=True)):
-        if trigger or known.get(int(group), 0) != count[row]:
+        if trigger or known.get(int(group), 0) != counts[row]:
             telling.append(row)
-        known[int(group)] = count[row]
+        known[int(group)] = counts[row]
     return np.array(telling, dtype=np.int64)
 
 
