@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass, replace
 
 from cepkit.costs.contract import BranchCost
+from cepkit.costs.expectation import alive
 from cepkit.costs.latency import NOTHING_KNOWN, OutputProfile, wait_cost
-from cepkit.costs.partial_matches import alive
 from cepkit.errors import PlanError
 from cepkit.pattern.normal_form import Branch
 from cepkit.statistics.model import Statistics

@@ -48,7 +48,7 @@ from typing import assert_never
 
 from cepkit.costs.key_classes import KeyClass, key_classes, linked_by_equality
 from cepkit.costs.set_functions import Factorial, SetFunction, share_factorials
-from cepkit.pattern.conditions import variables_of
+from cepkit.pattern.conditions import Comparison, variables_of
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.numbers import next_in, set_of_neighbours
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
@@ -182,6 +182,7 @@ class Expectation:
         positive = frozenset(branch.variables)
         shares = {s: log(f.share) for s, f in statistics.selectivities.items() if s <= positive}
         equal = {s: e.in_window.share for s, e in statistics.equalities.items()}
+        equated = any(isinstance(c, Comparison) and c.operator == "=" for c in branch.conditions)
         even = cls(
             branch,
             window,
@@ -189,12 +190,12 @@ class Expectation:
             counts,
             shares,
             log(statistics.same_key) if branch.partition_by else 0.0,
-            key_classes(branch, statistics),
+            key_classes(branch, statistics) if equated else (),
             # If the share of equal keys is unknown, take the selectivity of all conditions of the
             # pair: somewhat too small.
             {
                 names: log(equal[names]) if names in equal else shares[names]
-                for names in linked_by_equality(branch.as_written)
+                for names in (linked_by_equality(branch.as_written) if equated else ())
                 if names in shares
             },
         )
@@ -410,3 +411,15 @@ def log_sets(events: float, minimum: int, maximum: int | None) -> float:
         math.lgamma(events + 1) - math.lgamma(k + 1) - math.lgamma(events - k + 1)
         for k in range(minimum, most + 1)
     )
+
+
+def alive(branch: Branch, statistics: Statistics) -> SetFunction:
+    """Return the expected partial matches under the strategy of the branch."""
+    expected = Expectation.of(branch, statistics)
+    if branch.strategy is Strategy.SKIP_TILL_ANY_MATCH:
+        return expected.alive
+    # A repeated variable takes all events that it can: one set, for which at least one event must
+    # come.
+    counts = (log(expected.window_seconds * statistics.rate(v)) for v in branch.variables)
+    shares = expected.alive
+    return replace(shares, members=tuple(counts), factorials=(), least=True)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from cepkit.costs.contract import BranchCost, WaitCost
-from cepkit.costs.partial_matches import alive
+from cepkit.costs.expectation import alive
 from cepkit.costs.set_functions import SetFunction, share_factorials
 from cepkit.errors import PlanError
 from cepkit.pattern.normal_form import Branch

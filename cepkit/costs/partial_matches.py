@@ -15,14 +15,11 @@ Source: *Join Query Optimization Techniques for Complex Event Processing Applica
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from cepkit.costs.contract import BranchCost
-from cepkit.costs.expectation import Expectation
-from cepkit.costs.set_functions import SetFunction
+from cepkit.costs.expectation import alive
 from cepkit.pattern.normal_form import Branch
-from cepkit.pattern.policies import Strategy
-from cepkit.plan.logarithms import log
 from cepkit.statistics.model import Statistics
 
 
@@ -35,18 +32,6 @@ class PartialMatches:
     def on(self, branch: Branch, statistics: Statistics) -> BranchCost:
         """Return the costs of `branch` (see `contract.CostModel`)."""
         return BranchCost(branch.variables, alive=alive(branch, statistics))
-
-
-def alive(branch: Branch, statistics: Statistics) -> SetFunction:
-    """Return the expected partial matches under the strategy of the branch."""
-    expected = Expectation.of(branch, statistics)
-    if branch.strategy is Strategy.SKIP_TILL_ANY_MATCH:
-        return expected.alive
-    # A repeated variable takes all events that it can: one set, for which at least one event must
-    # come.
-    counts = (log(expected.window_seconds * statistics.rate(v)) for v in branch.variables)
-    shares = expected.alive
-    return replace(shares, members=tuple(counts), factorials=(), least=True)
 
 
 PARTIAL_MATCHES = PartialMatches()

@@ -17,8 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from cepkit.costs.contract import BranchCost, PairCost
-from cepkit.costs.expectation import Expectation
-from cepkit.costs.partial_matches import alive
+from cepkit.costs.expectation import Expectation, alive
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import log_sum
 from cepkit.plan.nodes import PER_PARTIAL_MATCH, OrderPlan

@@ -63,12 +63,16 @@ def check(query: Query) -> Query:
             span=part.span,
         )
     _check_bounds(query)
-    check_runs(query)
-    check_loops(query)
+    if n.repeated_in(query.structure):
+        check_runs(query)
+        check_loops(query)
     _warn_of_pitfalls(query)
+    sound = original
+    if query is original and n.groups_in(query.structure):
+        sound = unrolled(query)
     if query.zone is not None:
         known_zone(query.zone)
-    sound = in_zone(original if query is not original else unrolled(query))
+        sound = in_zone(sound)
     vars(sound)["sound"] = True  # beside what cached properties keep
     return sound
 

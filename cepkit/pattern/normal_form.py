@@ -28,7 +28,7 @@ from cepkit.pattern.choices import (
 from cepkit.pattern.conditions import Expression, conjuncts, variables_of
 from cepkit.pattern.nodes import Beside, Event, First, bound_events_of, groups_in
 from cepkit.pattern.numbers import next_in
-from cepkit.pattern.policies import StepBound, Strategy, Window
+from cepkit.pattern.policies import StepBound, Strategy, TimeWindow, Window
 from cepkit.pattern.query import Query
 from cepkit.pattern.repetitions import Repetitions, in_first
 from cepkit.pattern.rewrite import renamed
@@ -220,7 +220,9 @@ def _branches(query: Query) -> tuple[Branch, ...]:
     branches = []
     implied = names_of_implied(query.structure)
     optional = {event.variable for event in bound_events_of(query.structure)}
-    by_calendar = calendar_bounds(query.structure, query.window)
+    by_calendar: tuple[StepBound, ...] = ()
+    if isinstance(query.window, TimeWindow) and query.window.days is not None:
+        by_calendar = calendar_bounds(query.structure, query.window)
     for choice in without_repeats(choices_of(query.structure, implied)):
         names = frozenset(choice.names)
         about = [

@@ -81,6 +81,8 @@ def count_beside(
         The counts, and the result of `beside`.
     """
     counts = count_types(columns)
+    if not (details or query.partition_by):
+        return counts, beside()
     buckets = None
     if counts.first is not None and counts.last is not None:
         buckets = Buckets.of(counts.first, counts.last, len(columns))

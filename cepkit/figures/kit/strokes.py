@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
-from cepkit.costs.partial_matches import alive
+from cepkit.costs.expectation import alive
 from cepkit.figures.kit.canvas import THIN
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import log_text

@@ -133,8 +133,11 @@ def _read(text: str, start: str) -> Any:
         )
     refuse_too_much_text(text)
     try:
-        occurrences = occurrences_in(text)
-        tree = _lark().parse(with_stand_ins(text, occurrences), start=start)
+        occurrences, plain = (), text
+        if "$" in text:
+            occurrences = occurrences_in(text)
+            plain = with_stand_ins(text, occurrences)
+        tree = _lark().parse(plain, start=start)
         return NodeBuilder(text, occurrences).transform(tree)
     except UnexpectedInput as error:
         raise syntax_error(text, start, error) from None

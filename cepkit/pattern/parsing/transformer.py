@@ -68,9 +68,12 @@ class NodeBuilder(ConditionBuilder):
                     span=span,
                 )
             fields[field] = value
-        structure = resolved(structure, fields.pop("definitions", ()))
+        definitions = fields.pop("definitions", ())
+        if definitions:
+            structure = resolved(structure, definitions)
         names = tuple(dict.fromkeys(self._parameters.values()))
-        return lowered(Query(structure, **fields, parameters=names, text=self._text))
+        query = Query(structure, **fields, parameters=names, text=self._text)
+        return lowered(query) if definitions else query
 
     # Structure
 

@@ -39,7 +39,7 @@ def equal_keys(columns: EventColumns, branch: Branch) -> list[EqualKeys]:
     for names, link in links_of(branch, columns.kinds).items():
         if names <= {*branch.variables}:
             equal += (((link.first, x), (link.second, y)) for x, y in link.attributes)
-    for members in components(equal):
+    for members in components(equal) if equal else ():
         # If two attributes belong to one variable, its conditions ensure that they are equal.
         attributes = dict(sorted(members, reverse=True))
         read = sorted({*attributes.values()})
