@@ -20,8 +20,8 @@ from cepkit.planners.choose import size_worth
 from cepkit.sharing.choose import plans_to_run
 from cepkit.sharing.parts import Share
 from cepkit.sharing.shared_plan import SharedPlan
+from cepkit.statistics.measuring.estimate import SIZE, estimate_by_slices
 from cepkit.statistics.measuring.file_parts import of_whole
-from cepkit.statistics.measuring.slices import SIZE, estimate_by_slices
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.statistics.together import alike, together

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from cepkit.errors import PatternError
 from cepkit.indexing import value_codes
+from cepkit.pattern.evaluation.columns import as_times, common_codes
 from cepkit.pattern.evaluation.kinds import are_comparable, as_floats, word
-from cepkit.pattern.evaluation.operations import as_times, common_codes
 from cepkit.stream.columns import Column
 
 Codes = npt.NDArray[np.int32]

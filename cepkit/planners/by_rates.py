@@ -24,7 +24,7 @@ from cepkit.plan.nodes import BranchPlan, OrderPlan, TreePlan, as_tree, leaves
 from cepkit.planners.choose import MOST_FOR_TREES, WORTH_A_TREE
 from cepkit.planners.dp_order import Orders
 from cepkit.planners.dp_tree import Trees
-from cepkit.planners.set_kernels import Tables
+from cepkit.planners.exact import Tables
 from cepkit.statistics.model import Statistics
 
 MOST_VARIABLES = 12

@@ -18,8 +18,8 @@ from cepkit.planners import DEFAULT, PLANNERS
 from cepkit.planners.contract import Observer, Planner, SearchInterrupted
 from cepkit.planners.deciding import Decisions
 from cepkit.planners.iterative_improvement import MAX_VARIABLES
+from cepkit.statistics.measuring.estimate import SIZE, estimate_by_slices
 from cepkit.statistics.measuring.file_parts import of_whole
-from cepkit.statistics.measuring.slices import SIZE, estimate_by_slices
 from cepkit.statistics.model import Statistics
 from cepkit.stream.columns import EventColumns
 

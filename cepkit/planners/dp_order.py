@@ -18,10 +18,9 @@ from cepkit.costs.contract import BranchCost
 from cepkit.plan.logarithms import log_sum
 from cepkit.plan.nodes import BranchPlan, OrderPlan
 from cepkit.planners.deciding import DecidingCondition, check_deciding, tightest
-from cepkit.planners.exact import offer_best
+from cepkit.planners.exact import Tables, best_orders, offer_best
 from cepkit.planners.greedy import greedy_order
 from cepkit.planners.search import Search, SearchingPlanner
-from cepkit.planners.set_kernels import Tables, best_orders
 
 _SECONDS_A_STEP = 4e-9
 """Seconds to try one variable as the last of one set: measured, on the safe side."""

@@ -21,10 +21,9 @@ from cepkit.costs.contract import BranchCost
 from cepkit.plan.logarithms import log_sum
 from cepkit.plan.nodes import BranchPlan, Pair, Tree, TreePlan, as_tree, leaves, nodes_of
 from cepkit.planners.deciding import DecidingCondition, check_deciding, tightest
-from cepkit.planners.exact import offer_best
+from cepkit.planners.exact import Tables, best_split, least_trees, offer_best
 from cepkit.planners.greedy import greedy_order
 from cepkit.planners.search import Search, SearchingPlanner
-from cepkit.planners.set_kernels import Tables, best_split, least_trees
 from cepkit.planners.zstream import best_tree
 
 _LOW_BITS = 8

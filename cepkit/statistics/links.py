@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from cepkit.indexing import value_codes
 from cepkit.pattern.conditions import Attribute, Comparison, Expression, variables_of
+from cepkit.pattern.evaluation.columns import common_codes
 from cepkit.pattern.evaluation.kinds import as_floats
-from cepkit.pattern.evaluation.operations import common_codes
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, written_branches
 from cepkit.pattern.query import Query

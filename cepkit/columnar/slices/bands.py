@@ -22,10 +22,9 @@ from cepkit.columnar.slices.candidates import Candidates, SubtreeCandidates, rea
 from cepkit.indexing import take
 from cepkit.pattern import conditions as c
 from cepkit.pattern.durations import in_microseconds
-from cepkit.pattern.evaluation.columns import value
+from cepkit.pattern.evaluation.columns import common_codes, value
 from cepkit.pattern.evaluation.exactness import stays_exact
 from cepkit.pattern.evaluation.kinds import as_exact_floats
-from cepkit.pattern.evaluation.operations import common_codes
 from cepkit.pattern.rewrite import MIRRORED
 from cepkit.stream.columns import Column
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from cepkit.pattern import conditions as c
 from cepkit.pattern.durations import in_microseconds
+from cepkit.pattern.evaluation.columns import computed
 from cepkit.pattern.evaluation.functions.contract import (
     Function,
     OnArrays,
@@ -30,7 +31,6 @@ from cepkit.pattern.evaluation.functions.contract import (
 )
 from cepkit.pattern.evaluation.functions.registered import computed_kind, function_of
 from cepkit.pattern.evaluation.kinds import ValueKind, constant_kind
-from cepkit.pattern.evaluation.operations import computed
 from cepkit.pattern.moments import moment, since_1970, zone_of
 from cepkit.stream.columns import MISSING_INTEGER, Column
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from cepkit.pattern import conditions as c
 from cepkit.pattern.conditions import Expression, children, variables_of, walk
-from cepkit.pattern.evaluation.columns import Read, truth, value
+from cepkit.pattern.evaluation.columns import Read, common_codes, truth, value
 from cepkit.pattern.evaluation.exactness import stays_exact
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.contract import (
@@ -33,7 +33,6 @@ from cepkit.pattern.evaluation.functions.operators import MINUS, OPERATORS
 from cepkit.pattern.evaluation.functions.registered import function_of
 from cepkit.pattern.evaluation.kind_checks import kind_of
 from cepkit.pattern.evaluation.kinds import ValueKind, as_exact_floats
-from cepkit.pattern.evaluation.operations import common_codes
 
 Numbers = npt.NDArray[np.float64]
 

@@ -23,7 +23,7 @@ from cepkit.lazy import loading
 from cepkit.pattern.checks import check
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.limits import refuse_too_deep, refuse_too_much_text
-from cepkit.pattern.parameters import occurrences_in, with_stand_ins
+from cepkit.pattern.parameters import Occurrence, occurrences_in, with_stand_ins
 from cepkit.pattern.parsing.syntax_errors import syntax_error
 from cepkit.pattern.parsing.transformer import NodeBuilder
 from cepkit.pattern.policies import Window
@@ -133,7 +133,8 @@ def _read(text: str, start: str) -> Any:
         )
     refuse_too_much_text(text)
     try:
-        occurrences, plain = (), text
+        occurrences: tuple[Occurrence, ...] = ()
+        plain = text
         if "$" in text:
             occurrences = occurrences_in(text)
             plain = with_stand_ins(text, occurrences)

@@ -27,8 +27,13 @@ from cepkit.spark.passes.sample import Sample, SamplingDesign, draw, in_one_orde
 from cepkit.spark.passes.type_counts import TypeCounts
 from cepkit.spark.profile.counting import SparkCounter
 from cepkit.spark.session.progress import run_with_progress
-from cepkit.statistics.measuring.estimate import combine, joins_of, tally_slice
-from cepkit.statistics.measuring.slices import Slices, measured_slices
+from cepkit.statistics.measuring.estimate import (
+    Slices,
+    combine,
+    joins_of,
+    measured_slices,
+    tally_slice,
+)
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.parts import StreamCounter
 from cepkit.stream.columns import EventColumns

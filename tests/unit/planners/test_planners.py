@@ -12,7 +12,7 @@ from cepkit.planners import (
     Greedy,
     IterativeImprovement,
 )
-from cepkit.planners.set_kernels import Tables, least_trees
+from cepkit.planners.exact import Tables, least_trees
 from cepkit.statistics import Statistics
 from tests.unit.costs.cases import branch, conjunction, repeated, seq
 

@@ -11,8 +11,7 @@ import pytest
 
 import cepkit as ck
 from cepkit.planners import choose
-from cepkit.statistics.measuring.estimate import estimate
-from cepkit.statistics.measuring.slices import estimate_by_slices
+from cepkit.statistics.measuring.estimate import estimate, estimate_by_slices
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.generators import zipf_events
