@@ -48,9 +48,9 @@ from typing import assert_never
 
 from cepkit.costs.key_classes import KeyClass, key_classes, linked_by_equality
 from cepkit.costs.set_functions import Factorial, SetFunction, share_factorials
-from cepkit.pattern.conditions import Comparison, variables_of
-from cepkit.pattern.normal_form import Branch
-from cepkit.pattern.numbers import next_in, set_of_neighbours
+from cepkit.pattern.conditions import variables_of
+from cepkit.pattern.normal_form import Branch, next_in
+from cepkit.pattern.numbers import set_of_neighbours
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.plan.logarithms import from_log, log, log_sum
 from cepkit.plan.negation import depends_on
@@ -182,7 +182,6 @@ class Expectation:
         positive = frozenset(branch.variables)
         shares = {s: log(f.share) for s, f in statistics.selectivities.items() if s <= positive}
         equal = {s: e.in_window.share for s, e in statistics.equalities.items()}
-        equated = any(isinstance(c, Comparison) and c.operator == "=" for c in branch.conditions)
         even = cls(
             branch,
             window,
@@ -190,12 +189,12 @@ class Expectation:
             counts,
             shares,
             log(statistics.same_key) if branch.partition_by else 0.0,
-            key_classes(branch, statistics) if equated else (),
+            key_classes(branch, statistics) if branch.equates else (),
             # If the share of equal keys is unknown, take the selectivity of all conditions of the
             # pair: somewhat too small.
             {
                 names: log(equal[names]) if names in equal else shares[names]
-                for names in (linked_by_equality(branch.as_written) if equated else ())
+                for names in (linked_by_equality(branch.as_written) if branch.equates else ())
                 if names in shares
             },
         )

@@ -36,8 +36,7 @@ from cepkit.pattern.conditions import (
     set_of_members,
     variables_of,
 )
-from cepkit.pattern.normal_form import Branch
-from cepkit.pattern.numbers import next_in
+from cepkit.pattern.normal_form import Branch, next_in
 from cepkit.pattern.policies import Strategy
 from cepkit.stream.columns import Column
 

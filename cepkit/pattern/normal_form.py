@@ -25,9 +25,17 @@ from cepkit.pattern.choices import (
     sets_in,
     without_repeats,
 )
-from cepkit.pattern.conditions import Expression, conjuncts, variables_of
+from cepkit.pattern.conditions import (
+    NUMBER,
+    NUMBER_BEFORE,
+    Comparison,
+    Expression,
+    attributes_of,
+    conjuncts,
+    variables_of,
+    walk,
+)
 from cepkit.pattern.nodes import Beside, Event, First, bound_events_of, groups_in
-from cepkit.pattern.numbers import next_in
 from cepkit.pattern.policies import StepBound, Strategy, TimeWindow, Window
 from cepkit.pattern.query import Query
 from cepkit.pattern.repetitions import Repetitions, in_first
@@ -84,6 +92,12 @@ class Branch:
                 c for c in self.conditions if not implied & variables_of(c) and next_in(c) is None
             ),
         )
+
+    @cached_property
+    def equates(self) -> bool:
+        """Whether a condition, or its opposite, equates two values."""
+        parts = (part for condition in self.conditions for part in walk(condition))
+        return any(isinstance(part, Comparison) and part.operator in ("=", "!=") for part in parts)
 
     @cached_property
     def absences(self) -> tuple[tuple[Event, ...], ...]:
@@ -162,6 +176,16 @@ def normal_form(query: Query) -> tuple[Branch, ...]:
     if "normal form" not in cache:
         cache["normal form"] = _branches(query)
     return cache["normal form"]
+
+
+def next_in(condition: Expression) -> str | None:
+    """Return the variable under NEXT that implies a condition, None for a written condition."""
+    read = attributes_of(condition)
+    for number in (NUMBER_BEFORE, NUMBER):
+        for variable, name in read:
+            if name == number:
+                return variable
+    return None
 
 
 def written_branches(query: Query) -> tuple[Branch, ...]:

@@ -57,16 +57,6 @@ def set_of_neighbours(conditions: Iterable[c.Expression]) -> frozenset[str]:
     return frozenset(names)
 
 
-def next_in(condition: c.Expression) -> str | None:
-    """Return the variable under NEXT that implies a condition, None for a written condition."""
-    read = c.attributes_of(condition)
-    for number in (c.NUMBER_BEFORE, c.NUMBER):
-        for variable, name in read:
-            if name == number:
-                return variable
-    return None
-
-
 def has_next(structure: Structure) -> bool:
     """Return whether a structure has a NEXT."""
     return any(isinstance(node, Next) for node in walk(structure))

@@ -31,8 +31,7 @@ from cepkit.pattern.conditions import (
 from cepkit.pattern.names import is_repetition
 from cepkit.pattern.nodes import Event as EventNode
 from cepkit.pattern.nodes import Kleene
-from cepkit.pattern.normal_form import Branch
-from cepkit.pattern.numbers import next_in
+from cepkit.pattern.normal_form import Branch, next_in
 from cepkit.pattern.printer import expression_text, structure_text
 from cepkit.pattern.rewrite import renamed, replaced
 from cepkit.stream.columns import Kind

@@ -15,7 +15,7 @@ from sqlglot import exp
 from cepkit.errors import UnsupportedError
 from cepkit.pattern import conditions as c
 from cepkit.pattern.moments import since_1970
-from cepkit.pattern.numbers import next_in
+from cepkit.pattern.normal_form import next_in
 from cepkit.pattern.printer import expression_text
 from cepkit.pattern.rewrite import MIRRORED
 from cepkit.pattern.sql.table import Table

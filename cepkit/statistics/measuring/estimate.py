@@ -83,7 +83,7 @@ def tally_slice(
     events = Events(columns, query.partition_by, owned)
     for branch in map(_without_set_functions, written_branches(query)):
         sets = {variables_of(c) for c in branch.conditions if variables_of(c)}
-        links = links_of(branch, columns.kinds)
+        links = links_of(branch, columns.kinds) if branch.equates else {}
         members: dict[str, Rows] = {}
         part = Slice(events, branch, members)
         for event in branch.positive + branch.negated:

@@ -35,11 +35,13 @@ def equal_keys(columns: EventColumns, branch: Branch) -> list[EqualKeys]:
     keys: list[EqualKeys] = []
     if branch.partition_by:
         keys.append(dict.fromkeys(branch.variables, partition_of(columns, branch.partition_by)))
+    if not branch.equates:
+        return keys
     equal: list[tuple[tuple[str, str], tuple[str, str]]] = []
     for names, link in links_of(branch, columns.kinds).items():
         if names <= {*branch.variables}:
             equal += (((link.first, x), (link.second, y)) for x, y in link.attributes)
-    for members in components(equal) if equal else ():
+    for members in components(equal):
         # If two attributes belong to one variable, its conditions ensure that they are equal.
         attributes = dict(sorted(members, reverse=True))
         read = sorted({*attributes.values()})

@@ -19,8 +19,7 @@ from cepkit.pattern import requirements as req
 from cepkit.pattern.conditions import Comparison
 from cepkit.pattern.evaluation.columns import value
 from cepkit.pattern.nodes import events_of
-from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.numbers import next_in
+from cepkit.pattern.normal_form import next_in, normal_form
 from cepkit.pattern.policies import CountWindow, TimeWindow
 from cepkit.tables import count_text, number
 from cepkit_widgets.matches.known import Ints, Known
