@@ -16,9 +16,8 @@ from cepkit.automata.subject import Subject, attributes_read
 from cepkit.budget import Work
 from cepkit.errors import PlanError, UnsupportedError
 from cepkit.memory import Expected, Room
-from cepkit.pattern.durations import window_text
 from cepkit.pattern.evaluation.kind_checks import check_kinds
-from cepkit.pattern.policies import CountWindow, Strategy
+from cepkit.pattern.policies import CountWindow, Strategy, window_text
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import PlanLike, as_plan
 from cepkit.plan.nodes import Plan, TreePlan

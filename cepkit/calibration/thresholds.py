@@ -20,12 +20,11 @@ from cepkit.errors import PatternError
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes as n
 from cepkit.pattern.checks import check
-from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.kinds import without_kinds
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parameters import occurrences_in
 from cepkit.pattern.parsing.parser import parse_window
-from cepkit.pattern.policies import Strategy, TimeWindow
+from cepkit.pattern.policies import Strategy, TimeWindow, in_microseconds
 from cepkit.pattern.query import Query, ResultColumn
 from cepkit.pattern.rewrite import MIRRORED
 

@@ -11,10 +11,9 @@ from cepkit.diagnosis.search import Coverage, Search
 from cepkit.diagnosis.sets import SetSearch, counted, demands_of
 from cepkit.diagnosis.words import list_text
 from cepkit.pattern import requirements as req
-from cepkit.pattern.durations import window_text
 from cepkit.pattern.names import variable_text
 from cepkit.pattern.normal_form import Branch
-from cepkit.pattern.policies import TimeWindow
+from cepkit.pattern.policies import TimeWindow, window_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from datetime import timedelta
 
 from cepkit.pattern import conditions as c
 from cepkit.pattern.calendar_windows import calendar_window
-from cepkit.pattern.durations import in_microseconds
-from cepkit.pattern.policies import StepBound, TimeWindow
+from cepkit.pattern.policies import StepBound, TimeWindow, in_microseconds
 
 
 def bound_condition(

@@ -11,11 +11,17 @@ from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes as n
 from cepkit.pattern.aggregates import AGGREGATES, NAMES
 from cepkit.pattern.condition_checks import Events, check_condition, check_forms, check_result
-from cepkit.pattern.durations import window_text
 from cepkit.pattern.limits import refuse_too_deep, refuse_too_long
 from cepkit.pattern.names import name_text
 from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.policies import CountWindow, SkipTo, StepBound, Strategy, TimeWindow
+from cepkit.pattern.policies import (
+    CountWindow,
+    SkipTo,
+    StepBound,
+    Strategy,
+    TimeWindow,
+    window_text,
+)
 from cepkit.pattern.printer import aggregate_text, bound_text, expression_text, structure_text
 from cepkit.pattern.query import RESULT_ENDS, Query
 from cepkit.pattern.repetitions import Repetitions

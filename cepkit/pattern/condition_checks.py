@@ -12,12 +12,12 @@ from cepkit.errors import PatternError, PatternSyntaxError, nearest
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes as n
 from cepkit.pattern.aggregates import AGGREGATES
-from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.registered import function_of, known_functions
 from cepkit.pattern.evaluation.functions.texts import regex_problem
 from cepkit.pattern.names import attribute_text, name_text, string_text, variable_text
 from cepkit.pattern.nodes import walk as walk_structure
+from cepkit.pattern.policies import in_microseconds
 from cepkit.pattern.printer import aggregate_text, expression_text
 
 _PART = "hour(a.ts), day(a.ts), weekday(a.ts), week(a.ts), month(a.ts) ... are parts of a time"

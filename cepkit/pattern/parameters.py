@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cepkit.errors import PatternError, Span, nearest
-from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.names import string_text
+from cepkit.pattern.policies import in_microseconds
 from cepkit.stream.durations import UNITS, duration_text
 
 _TOKEN = re.compile(

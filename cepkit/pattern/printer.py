@@ -11,7 +11,6 @@ from typing import assert_never
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes as n
 from cepkit.pattern.bounds import bound_of
-from cepkit.pattern.durations import in_microseconds, window_text
 from cepkit.pattern.kinds import raised
 from cepkit.pattern.limits import refuse_too_deep
 from cepkit.pattern.moments import since_1970
@@ -25,7 +24,7 @@ from cepkit.pattern.names import (
     variable_after_type,
     variable_text,
 )
-from cepkit.pattern.policies import StepBound, Strategy
+from cepkit.pattern.policies import StepBound, Strategy, in_microseconds, window_text
 from cepkit.pattern.query import Query, ResultColumn
 from cepkit.pattern.zones import BY_CALENDAR, as_written
 from cepkit.printing import text_of

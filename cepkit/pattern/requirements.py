@@ -11,12 +11,11 @@ from itertools import combinations
 from typing import Literal, TypeAlias, assert_never
 
 from cepkit.pattern.conditions import Expression, has_set_functions, is_filter, variables_of
-from cepkit.pattern.durations import window_text
 from cepkit.pattern.names import column_text, variable_text
 from cepkit.pattern.nodes import And, Beside, Event, First, Kleene, Next, Not, Seq, Structure
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.numbers import set_of_neighbours
-from cepkit.pattern.policies import Clock, CountWindow, Strategy, TimeWindow
+from cepkit.pattern.policies import Clock, CountWindow, Strategy, TimeWindow, window_text
 from cepkit.pattern.printer import expression_text, structure_text
 
 Kind: TypeAlias = Literal[

@@ -27,7 +27,6 @@ from cepkit.pattern.conditions import (
     conjuncts,
     variables_of,
 )
-from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.nodes import (
     And,
     Event,
@@ -43,7 +42,7 @@ from cepkit.pattern.nodes import (
     walk,
 )
 from cepkit.pattern.normal_form import Branch, normal_form
-from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
+from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow, in_microseconds
 from cepkit.pattern.printer import expression_text, structure_text
 from cepkit.pattern.query import Query
 from cepkit.pattern.trees import mapped

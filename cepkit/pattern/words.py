@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import assert_never
 
 from cepkit.pattern import conditions as c
-from cepkit.pattern.durations import window_text
 from cepkit.pattern.kinds import raised
 from cepkit.pattern.limits import refuse_too_deep
 from cepkit.pattern.names import column_text, name_text, variable_text
@@ -25,7 +24,7 @@ from cepkit.pattern.nodes import (
     walk,
 )
 from cepkit.pattern.parameters import occurrences_in
-from cepkit.pattern.policies import CountWindow, SkipTo, Strategy, Window
+from cepkit.pattern.policies import CountWindow, SkipTo, Strategy, Window, window_text
 from cepkit.pattern.printer import aggregate_text, expression_text
 from cepkit.pattern.query import Query
 from cepkit.pattern.zones import as_written

@@ -20,11 +20,10 @@ from typing import Any, assert_never
 from cepkit.errors import Span, UnsupportedError
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes as n
-from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.given_times import time_of
 from cepkit.pattern.kinds import lowered, resolved
 from cepkit.pattern.parsing.parser import parse
-from cepkit.pattern.policies import AfterMatch, SkipTo, Strategy, TimeWindow
+from cepkit.pattern.policies import AfterMatch, SkipTo, Strategy, TimeWindow, in_microseconds
 from cepkit.pattern.printer import to_text
 from cepkit.pattern.query import Query
 from cepkit.pattern.trees import mapped

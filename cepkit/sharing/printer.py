@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from cepkit.pattern.durations import window_text
+from cepkit.pattern.policies import window_text
 from cepkit.plan.nodes import BranchPlan, OrderPlan
 from cepkit.plan.printer import one_line
 from cepkit.printing import cut, html_of, html_output, html_text, text_of

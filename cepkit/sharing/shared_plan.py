@@ -11,8 +11,7 @@ from cepkit.costs.contract import CostModel
 from cepkit.errors import PatternError
 from cepkit.lazy import nx, pd
 from cepkit.pattern.builder import as_query
-from cepkit.pattern.durations import window_text
-from cepkit.pattern.policies import Window
+from cepkit.pattern.policies import Window, window_text
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import free_name
 from cepkit.pattern.several import number_of as pattern_number

@@ -9,10 +9,9 @@ from typing import Any, TypeAlias
 
 from cepkit.errors import PatternError, UnsupportedError
 from cepkit.pattern import conditions as c
-from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.nodes import events_of
-from cepkit.pattern.policies import TimeWindow
+from cepkit.pattern.policies import TimeWindow, in_microseconds
 from cepkit.pattern.query import Query
 from cepkit.stream.columns import Kind
 

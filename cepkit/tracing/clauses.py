@@ -13,10 +13,9 @@ from cepkit.errors import Span
 from cepkit.pattern import nodes
 from cepkit.pattern.bounds import bound_of
 from cepkit.pattern.conditions import Expression, conjuncts
-from cepkit.pattern.durations import window_text
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parsing.parser import parse
-from cepkit.pattern.policies import StepBound, TimeWindow, Window
+from cepkit.pattern.policies import StepBound, TimeWindow, Window, window_text
 from cepkit.pattern.query import Query
 from cepkit.pattern.repetitions import Repetitions
 

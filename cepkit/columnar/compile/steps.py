@@ -39,8 +39,8 @@ from cepkit.pattern.conditions import (
     set_of_prev,
     variables_of,
 )
-from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.policies import in_microseconds
 from cepkit.pattern.requirements import Demands, Windows
 from cepkit.pattern.rewrite import MIRRORED, without_not
 from cepkit.plan.nodes import BranchPlan, Unit, work_of

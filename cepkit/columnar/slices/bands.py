@@ -21,10 +21,10 @@ from cepkit.columnar.slices.bound import BoundBand, Side
 from cepkit.columnar.slices.candidates import Candidates, SubtreeCandidates, reader
 from cepkit.indexing import take
 from cepkit.pattern import conditions as c
-from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.columns import common_codes, value
 from cepkit.pattern.evaluation.exactness import stays_exact
 from cepkit.pattern.evaluation.kinds import as_exact_floats
+from cepkit.pattern.policies import in_microseconds
 from cepkit.pattern.rewrite import MIRRORED
 from cepkit.stream.columns import Column
 

@@ -17,8 +17,7 @@ from cepkit.figures.kit.canvas import Canvas, Circle, Dash, Item, Line, Text
 from cepkit.figures.kit.plotly_canvas import laid_out
 from cepkit.figures.kit.style import GRID, SIZE, SMALL, VERMILLION, colour_of, ink
 from cepkit.figures.kit.texts import cut, fitted, width_of, wrapped
-from cepkit.pattern.durations import window_text
-from cepkit.pattern.policies import TimeWindow
+from cepkit.pattern.policies import TimeWindow, window_text
 from cepkit.pattern.requirements import text_of
 
 WIDTH = 860

@@ -6,11 +6,10 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise, permutations
 
 from cepkit.pattern.conditions import Expression, variables_of
-from cepkit.pattern.durations import window_text
 from cepkit.pattern.names import name_text, variable_text
 from cepkit.pattern.nodes import And, Beside, Event, First, Kleene, Seq
 from cepkit.pattern.normal_form import Branch, next_in
-from cepkit.pattern.policies import Strategy
+from cepkit.pattern.policies import Strategy, window_text
 from cepkit.pattern.printer import expression_text, structure_text
 from cepkit.pattern.rewrite import renamed
 from cepkit.statistics.model import Statistics

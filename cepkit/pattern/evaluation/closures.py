@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.pattern import conditions as c
-from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.columns import computed
 from cepkit.pattern.evaluation.functions.contract import (
     Function,
@@ -32,6 +31,7 @@ from cepkit.pattern.evaluation.functions.contract import (
 from cepkit.pattern.evaluation.functions.registered import computed_kind, function_of
 from cepkit.pattern.evaluation.kinds import ValueKind, constant_kind
 from cepkit.pattern.moments import moment, since_1970, zone_of
+from cepkit.pattern.policies import in_microseconds
 from cepkit.stream.columns import MISSING_INTEGER, Column
 
 Value: TypeAlias = Callable[[Sequence[Any]], Any]

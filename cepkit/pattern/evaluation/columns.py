@@ -20,7 +20,6 @@ import numpy.typing as npt
 
 from cepkit.errors import PatternError, UnsupportedError
 from cepkit.pattern import conditions as c
-from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.functions.contract import (
     Function,
     OnArrays,
@@ -40,6 +39,7 @@ from cepkit.pattern.evaluation.kinds import (
     rounded,
 )
 from cepkit.pattern.moments import moments, since_1970
+from cepkit.pattern.policies import in_microseconds
 from cepkit.stream.columns import MISSING_INTEGER, NO_TEXTS, Column, Kind
 
 Codes = npt.NDArray[np.integer]

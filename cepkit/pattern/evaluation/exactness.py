@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.pattern import conditions as c
-from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.columns import Read, value
 from cepkit.pattern.evaluation.functions.contract import (
     OnArrays,
@@ -29,6 +28,7 @@ from cepkit.pattern.evaluation.functions.registered import function_of
 from cepkit.pattern.evaluation.kind_checks import kind_of
 from cepkit.pattern.evaluation.kinds import EXACT, ValueKind, magnitude_of
 from cepkit.pattern.moments import since_1970
+from cepkit.pattern.policies import in_microseconds
 
 Floats = npt.NDArray[np.float64]
 

@@ -14,12 +14,12 @@ from lark.visitors import Transformer_NonRecursive
 
 from cepkit.errors import PatternSyntaxError, Span
 from cepkit.pattern import conditions as c
-from cepkit.pattern.durations import read_duration
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.registered import SET_FUNCTIONS
 from cepkit.pattern.moments import read_time
 from cepkit.pattern.names import name_text, unquoted
 from cepkit.pattern.parameters import Occurrence
+from cepkit.pattern.policies import read_duration
 from cepkit.pattern.zones import BY_CALENDAR, OF_CLOCKS, by_calendar, known_zone
 
 Children = list[Any]

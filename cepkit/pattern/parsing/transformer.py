@@ -16,12 +16,11 @@ from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes as n
 from cepkit.pattern.aggregates import AGGREGATES, NAMES
 from cepkit.pattern.aggregates.quantiles import share_of
-from cepkit.pattern.durations import read_window
 from cepkit.pattern.evaluation.functions.registered import SET_FUNCTIONS
 from cepkit.pattern.kinds import lowered, resolved
 from cepkit.pattern.limits import refuse_too_deep
 from cepkit.pattern.parsing.condition_builder import OPERATORS, Children, ConditionBuilder
-from cepkit.pattern.policies import AfterMatch, SkipTo, StepBound, Strategy, Window
+from cepkit.pattern.policies import AfterMatch, SkipTo, StepBound, Strategy, Window, read_window
 from cepkit.pattern.printer import expression_text
 from cepkit.pattern.query import Query, ResultColumn
 

@@ -11,10 +11,9 @@ from sqlglot import exp
 
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.conditions import variables_of
-from cepkit.pattern.durations import window_text
 from cepkit.pattern.nodes import Event
 from cepkit.pattern.normal_form import Branch
-from cepkit.pattern.policies import CountWindow, TimeWindow
+from cepkit.pattern.policies import CountWindow, TimeWindow, window_text
 from cepkit.pattern.requirements import (
     Absent,
     Before,

@@ -11,9 +11,9 @@ from cepkit.automata.events import Event
 from cepkit.automata.scalars import Layout
 from cepkit.automata.scalars import value as scalar
 from cepkit.pattern.conditions import Comparison, Literal
-from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.columns import value
 from cepkit.pattern.parsing.parser import parse_condition
+from cepkit.pattern.policies import in_microseconds
 from cepkit.pattern.printer import expression_text
 from cepkit.stream.columns import MISSING_INTEGER, Column, Kind
 from cepkit.stream.durations import UNITS
