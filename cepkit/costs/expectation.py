@@ -46,8 +46,8 @@ from functools import cached_property
 from itertools import combinations
 from typing import assert_never
 
+from cepkit.costs.contract import Factorial, SetFunction, share_factorials
 from cepkit.costs.key_classes import KeyClass, key_classes, linked_by_equality
-from cepkit.costs.set_functions import Factorial, SetFunction, share_factorials
 from cepkit.pattern.conditions import variables_of
 from cepkit.pattern.normal_form import Branch, next_in
 from cepkit.pattern.numbers import set_of_neighbours
@@ -252,7 +252,7 @@ class Expectation:
 
     @cached_property
     def factorials(self) -> tuple[Factorial, ...]:
-        """The share of the orderings that the branch allows: see set_functions.py."""
+        """The share of the orderings that the branch allows: see contract.py."""
         return share_factorials(self.branch.variables, self.branch.order)
 
     @cached_property

@@ -18,9 +18,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from cepkit.costs.contract import BranchCost, WaitCost
+from cepkit.costs.contract import BranchCost, SetFunction, WaitCost, share_factorials
 from cepkit.costs.expectation import alive
-from cepkit.costs.set_functions import SetFunction, share_factorials
 from cepkit.errors import PlanError
 from cepkit.pattern.normal_form import Branch
 from cepkit.statistics.model import Statistics

@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from cepkit.costs.contract import BranchCost, CostModel
+from cepkit.costs.contract import BranchCost, CostModel, SetFunction
 from cepkit.costs.expectation import Expectation
-from cepkit.costs.set_functions import SetFunction
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.nodes import BranchPlan, OrderPlan
 from cepkit.planners.deciding import DecidingCondition, Next

@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cepkit.costs.contract import BranchCost
+from cepkit.costs.contract import BranchCost, Floats, Masks
 from cepkit.costs.expectation import log_sets, window_in
-from cepkit.costs.set_functions import Floats, Masks
 from cepkit.costs.work import WORK
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import log

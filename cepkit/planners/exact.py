@@ -21,8 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.compiling import called, compiled
-from cepkit.costs.contract import BranchCost
-from cepkit.costs.set_functions import Floats
+from cepkit.costs.contract import BranchCost, Floats
 from cepkit.errors import LimitError
 from cepkit.plan.logarithms import log_sum
 from cepkit.plan.nodes import BranchPlan, OrderPlan

@@ -21,8 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.compiling import compiled
-from cepkit.costs.contract import BranchCost
-from cepkit.costs.set_functions import Floats, Packed, SetFunction
+from cepkit.costs.contract import BranchCost, Floats, Packed, SetFunction
 from cepkit.errors import LimitError, PlanError
 from cepkit.plan.nodes import OrderPlan
 from cepkit.planners.greedy import greedy_order

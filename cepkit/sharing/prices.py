@@ -17,10 +17,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
-from cepkit.costs.contract import CostModel
+from cepkit.costs.contract import CostModel, SetFunction
 from cepkit.costs.expectation import alive as partial_matches
 from cepkit.costs.expectation import window_seconds
-from cepkit.costs.set_functions import SetFunction
 from cepkit.pattern.policies import CountWindow, TimeWindow, Window
 from cepkit.sharing.workload import Sharer
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepkit.costs.set_functions import share_factorials
+from cepkit.costs.contract import share_factorials
 from tests.unit.costs.cases import absent, branch, conjunction, seq
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepkit.costs.set_functions import SetFunction
+from cepkit.costs.contract import SetFunction
 
 LOGS = st.sampled_from([-math.inf, -2.5, 0.0, 0.3, 7.0])
 
