@@ -21,6 +21,8 @@ from tests.spark.test_fetched import PATTERNS, jobs_of, rows
 
 pytestmark = pytest.mark.filterwarnings("ignore:rows left out")
 IN_ORDER = ("greedy ends", "skip with OPT", "next", "strict", "events")
+READ = ("SEQ", "key", "NOT", "set", "any", *IN_ORDER)
+"""What reads rows in different ways; the other operators are compared in test_fetched.py."""
 
 
 @pytest.fixture
@@ -135,7 +137,7 @@ def test_times_and_types_of_all_kinds(spark, tmp_path, values, unit, kind):
 
 
 @pytest.mark.parametrize("parts", [1, 3])
-@pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.parametrize("name", READ)
 def test_matches_are_those_of_the_workers(spark, tmp_path, name, parts):
     table = rows()
     for part in range(parts):

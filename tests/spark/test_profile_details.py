@@ -172,7 +172,7 @@ def test_samples_are_unbiased(spark: SparkSession) -> None:
     )
     exact = local(frame, text)
     stream = ck.events(spark.createDataFrame(frame), time="ts", type="type")
-    runs = [profile(stream, parse(text), seed=seed, sample_events=3000) for seed in range(12)]
+    runs = [profile(stream, parse(text), seed=seed, sample_events=3000) for seed in range(8)]
     for pair in (frozenset("ab"), frozenset("bc")):
         found = np.array([run.selectivities[pair].share for run in runs])
         spread = found.std(ddof=1) / np.sqrt(len(runs))
