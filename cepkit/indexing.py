@@ -21,6 +21,8 @@ Words = npt.NDArray[np.uint64]
 
 BLOCK = 1 << 15
 """The values of a block, which stays in the cache while several things are done with it."""
+_FEW = 1 << 13
+"""To call a compiled loop takes longer than to copy so many indices."""
 _FIRST_SIZE, _GROWTH = 1 << 12, 4
 _MULTIPLIER, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
 
@@ -35,13 +37,15 @@ def taken(values: npt.NDArray[Value], places: Ints) -> npt.NDArray[Value]:
     return values.take(np.asarray(places, np.intp), axis=0)
 
 
-def take(values: npt.NDArray[Any], at: Codes) -> npt.NDArray[Any]:
+def take(values: npt.NDArray[Any], at: Ints) -> npt.NDArray[Any]:
     """Return `values[at]`, as `taken` does; NumPy would first make 64-bit copies of the indices.
 
     Args:
         values: Any dtype[m].
-        at: int32[n].
+        at: int32[n]; with other integers NumPy does it.
     """
+    if at.size < _FEW or at.dtype != np.int32:
+        return taken(values, at)
     out = np.empty(at.size, values.dtype)
     _take(values, at, out)
     return out

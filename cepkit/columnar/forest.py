@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from cepkit.columnar.kleene.limits import SetChoice
 from cepkit.columnar.run import GROUP_ROWS, FoundTree, Run
 from cepkit.columnar.slices.binding import Binder, BoundProgram
 from cepkit.columnar.slices.blocks import Block
-from cepkit.columnar.slices.candidates import Candidates, Owned, Scan
+from cepkit.columnar.slices.candidates import Candidates, Owned, Scan, find_types
 from cepkit.indexing import take
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth
@@ -144,6 +145,8 @@ class _ForestRun:
         self._counters = counters
         self._choice = choice
         self._scan = Scan()
+        # One pass over the events for all programs.
+        find_types(chain.from_iterable(p.everything for p in query.programs), columns, self._scan)
         # Programs with weaker first steps get candidates once the node they continue is known.
         self._binders = {
             number: self._binder(program)

@@ -60,6 +60,21 @@ def counting_sort(keys: Ints, starts: Times, order: Ints) -> None:
             cursors[key] += 1
 
 
+@compiled
+def number_each(keys: Ints, counts: Times, numbers: Times) -> None:
+    """Number the rows of each key from 0 on.
+
+    Args:
+        keys: int32[rows], a dense code for each row.
+        counts: int64[keys], all zero; afterwards the rows of each key.
+        numbers: int64[rows], the output.
+    """
+    for i in range(uintp(keys.size)):
+        key = uintp(keys[i])
+        numbers[i] = counts[key]
+        counts[key] += 1
+
+
 _DIGIT, _DIGITS = 11, 6
 """The bits of a digit that numbers are sorted by, and the digits of a number."""
 

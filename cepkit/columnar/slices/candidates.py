@@ -16,7 +16,7 @@ import numpy.typing as npt
 from cepkit.columnar.compile.program import RUN, BoundClock, Member, Program, Step
 from cepkit.columnar.kernels.loops import counting_sort, partition
 from cepkit.columnar.slices.cutting import owners_of, readings
-from cepkit.indexing import taken
+from cepkit.indexing import take
 from cepkit.pattern.canonical import CanonicalEvent
 from cepkit.pattern.evaluation.columns import Read, truth
 from cepkit.pattern.keys import dense_keys, partition_keys
@@ -83,9 +83,9 @@ class Ordered:
 
     def keep(self, order: npt.NDArray[Any]) -> None:
         """Keep those at `order`, in that order."""
-        self.ts = self.ts.take(order)
-        self.numbers = {clock: n.take(order) for clock, n in self.numbers.items()}
-        self.keys = {number: codes.take(order) for number, codes in self.keys.items()}
+        self.ts = take(self.ts, order)
+        self.numbers = {clock: take(n, order) for clock, n in self.numbers.items()}
+        self.keys = {number: take(codes, order) for number, codes in self.keys.items()}
 
     def sort_by_value(self, order: Ints) -> None:
         """Sort by a value."""
@@ -116,7 +116,7 @@ class Candidates(Ordered):
     """
 
     def __init__(self, step: Step, rows: Ints, columns: EventColumns) -> None:
-        super().__init__(taken(columns.ts, rows))
+        super().__init__(take(columns.ts, rows))
         self.step = step
         self.seen = len(rows)
         self.rows = rows
@@ -134,7 +134,7 @@ class Candidates(Ordered):
     def column(self, attribute: str) -> Column:
         """Return the attribute of all candidates."""
         if attribute not in self._gathered:
-            self._gathered[attribute] = self._attributes[attribute].take(self.rows)
+            self._gathered[attribute] = _at(self._attributes[attribute], self.rows)
         return self._gathered[attribute]
 
     def attribute(self, name: str) -> Column:
@@ -150,8 +150,15 @@ class Candidates(Ordered):
         """Keep the candidates at `order`, in that order."""
         super().keep(order)
         self.common = False
-        self.rows = self.rows.take(order)
-        self._gathered = {name: column.take(order) for name, column in self._gathered.items()}
+        self.rows = take(self.rows, order)
+        self._gathered = {name: _at(column, order) for name, column in self._gathered.items()}
+
+
+def _at(column: Column, places: npt.NDArray[Any]) -> Column:
+    """Return the column of the events at some places, as `Column.take` does."""
+    if column.kind == "array":  # a row for each event
+        return column.take(places)
+    return Column(column.kind, take(column.values, places), column.dictionary, column.has_missing)
 
 
 @dataclass(eq=False, slots=True)
@@ -225,8 +232,7 @@ def gather(
         PatternError: A filter or an equality does not fit the kinds of the columns.
     """
     scan = Scan() if scan is None else scan
-    everything = (*program.single, *program.listed, *program.negated)
-    _find_types(everything, columns, scan)
+    find_types(program.everything, columns, scan)
     chained: dict[str, Ints] = {}
     if program.chain and columns.in_order():
         chained = _side_by_side(program, columns, scan.rows[_types(program)[program.chain[0]]])
@@ -236,7 +242,7 @@ def gather(
     # The ends of a set may be later than the event that decides which slice owns a match.
     open_ended = program.ends - {*owners}
     candidates = {}
-    for step in everything:
+    for step in program.everything:
         v = step.variable
         since = owned.since if v == cut else None
         until = owned.until if v in single - open_ended else None
@@ -249,7 +255,7 @@ def gather(
         numbers["order"] = readings(columns, "order")
     for new in candidates.values():
         new.all_numbers = numbers
-        new.numbers = {clock: values[new.rows] for clock, values in numbers.items()}
+        new.numbers = {clock: take(values, new.rows) for clock, values in numbers.items()}
     counts = tuple(
         _assign_runs(number, members, program, columns, candidates)
         if any(attribute == RUN for _, attribute in members)
@@ -314,8 +320,8 @@ def _within(
     return rows if kept.all() else rows[kept]
 
 
-def _find_types(steps: Iterable[Step], columns: EventColumns, scan: Scan) -> None:
-    """Find the rows of the events of the types of steps, ascending."""
+def find_types(steps: Iterable[Step], columns: EventColumns, scan: Scan) -> None:
+    """Find the rows of the events of the types of steps, ascending; known ones stay."""
     n = len(columns)
     types_needed = {step.event.types for step in steps} - scan.rows.keys()
     if None in types_needed:

@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import BoundClock, Program
-from cepkit.columnar.kernels.loops import counting_sort
+from cepkit.columnar.kernels.loops import number_each
 from cepkit.errors import UnsupportedError
-from cepkit.indexing import repeated
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.numbers import with_numbers_as_attributes
 from cepkit.pattern.policies import Clock
@@ -55,15 +54,13 @@ def with_numbers(
         arrivals = columns.arrival()
     if places is None and "place" in clocks and arrivals is not None:
         codes, count = partition_keys([columns.attributes[name] for name in partition_by])
-        came = None if columns.in_order() else np.argsort(arrivals)
-        starts = np.zeros(count + 1, dtype=np.int64)
-        order = np.empty(len(columns), dtype=np.int32)
-        # Equal keys stay in arrival order.
-        keys = codes if came is None else codes[came]
-        counting_sort(keys, starts, order)
         places = np.empty(len(columns), dtype=np.int64)
-        numbers = np.arange(len(columns)) - repeated(starts[:-1], np.diff(starts))
-        places[order if came is None else came[order]] = numbers
+        if columns.in_order():
+            number_each(codes, np.zeros(count, dtype=np.int64), places)
+        else:
+            came, numbers = np.argsort(arrivals), np.empty_like(places)
+            number_each(codes[came], np.zeros(count, dtype=np.int64), numbers)
+            places[came] = numbers
     return replace(columns, arrivals=arrivals, places=places)
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cepkit import indexing
 from cepkit.columnar.join.generated import count_of, exists_of, join_of, source
 from cepkit.columnar.kernels import loops
 from cepkit.columnar.kleene import subsets
@@ -55,6 +56,23 @@ def test_counting_sort(drawn: list[int]) -> None:
         counting_sort(keys, starts, order)
         assert order[: len(kept)].tolist() == [i for _, i in kept]
         assert starts.tolist() == [sum(k < key for k, _ in kept) for key in range(6)]
+
+
+@given(st.lists(st.integers(0, 4), max_size=30))
+def test_number_each_of_any_keys_is_the_rows_of_the_key_before(drawn: list[int]) -> None:
+    keys = np.array(drawn, dtype=np.int32)
+    for number_each in both(loops.number_each):
+        counts, numbers = np.zeros(5, dtype=np.int64), np.full(len(keys), -1)
+        number_each(keys, counts, numbers)
+        assert numbers.tolist() == [drawn[:i].count(key) for i, key in enumerate(drawn)]
+        assert counts.tolist() == [drawn.count(key) for key in range(5)]
+
+
+@pytest.mark.parametrize("size", [7, indexing._FEW])
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_take_of_few_and_of_many_indices_is_indexing(size: int, kind: type) -> None:
+    values, at = np.arange(50.0), np.arange(size, dtype=kind) * 7 % 50
+    assert np.array_equal(indexing.take(values, at), values[at])
 
 
 @given(st.lists(st.one_of(st.floats(), st.sampled_from([0.0, -0.0, 0.5, -np.nan])), max_size=30))
@@ -103,10 +121,9 @@ def test_keyed_and_searched_bounds(data: st.DataObject, delta: int) -> None:
         assert table.tolist() == expected
 
 
-def test_take() -> None:
+def test_take_by_the_loop_is_indexing() -> None:
     values, at = np.array([1.5, 2.5, 3.5]), np.array([2, 0], dtype=np.int32)
-    assert loops.take(values, at).tolist() == [3.5, 1.5]
-    for take in both(loops._take):
+    for take in both(indexing._take):
         out = np.zeros(2)
         take(values, at, out)
         assert out.tolist() == [3.5, 1.5]
