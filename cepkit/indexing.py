@@ -52,9 +52,18 @@ def take(values: npt.NDArray[Any], at: Ints) -> npt.NDArray[Any]:
 
 
 @compiled
-def _take(values: npt.NDArray[Any], at: Codes, out: npt.NDArray[Any]) -> None:
+def _take(values: npt.NDArray[Any], at: Ints, out: npt.NDArray[Any]) -> None:
     for i in range(uintp(at.size)):
         out[i] = values[uintp(at[i])]
+
+
+def where(held: npt.NDArray[np.bool_], *columns: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
+    """Return the values of columns where a mask holds.
+
+    Indexing by the mask takes five times as long where it changes often.
+    """
+    at = held.nonzero()[0]
+    return tuple(column.take(at) for column in columns)
 
 
 def reduced(

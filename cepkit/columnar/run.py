@@ -30,7 +30,7 @@ from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Block, PairBlock
 from cepkit.columnar.slices.bound import BoundAbsence, BoundStep, Owners, Subtree
 from cepkit.columnar.slices.candidates import Candidates
-from cepkit.indexing import take
+from cepkit.indexing import take, where
 
 CHUNK = 1 << 15
 """Partial matches in a chunk, which fits a core's cache."""
@@ -165,7 +165,7 @@ class Pipeline:
             if not held.all():
                 if negated:
                     counters.removed += len(candidates) - int(np.count_nonzero(held))
-                parents, candidates = parents[held], candidates[held]
+                parents, candidates = where(held, parents, candidates)
         return parents, candidates
 
     def _is_absent(self, absence: BoundStep, rows: PairColumns) -> Mask:
@@ -190,7 +190,7 @@ class PairColumns(Mapping[str, Ints]):
             if variable in self._step.step.variables:
                 self._known |= self._step.new(self._candidates)
             else:
-                self._known[variable] = self._partials[variable][self._parents]
+                self._known[variable] = take(self._partials[variable], self._parents)
         return self._known[variable]
 
     def __iter__(self) -> Iterator[str]:

@@ -29,7 +29,7 @@ from cepkit.columnar.kernels.loops import cut, searched_bounds
 from cepkit.columnar.slices.bands import band_limits, value_ranges
 from cepkit.columnar.slices.bound import BoundBand, BoundStep, KeySearch, Owners, Table
 from cepkit.columnar.slices.candidates import Candidates, SubtreeCandidates
-from cepkit.indexing import take
+from cepkit.indexing import take, where
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth, value
 from cepkit.pattern.evaluation.kinds import as_floats
@@ -244,13 +244,13 @@ class Join:
     def _searched(self, bound: BoundStep, search: KeySearch, partials: Partials) -> Ints:
         limit, new = search.limit, bound.candidates
         times = self._candidates[limit.variable].clock(limit.clock)
-        limits = times[partials[limit.variable]] + limit.delta
+        limits = take(times, partials[limit.variable]) + limit.delta
         if search.partner is None or search.key_class is None or new.starts is None:
             keys = np.zeros(len(limits), dtype=np.int32)
             starts = np.array([0, len(new)], dtype=np.int64)
         else:
             codes = self._candidates[search.partner].keys[search.key_class]
-            keys, starts = codes[partials[search.partner]], new.starts
+            keys, starts = take(codes, partials[search.partner]), new.starts
         out = np.empty(len(limits), dtype=np.int32)
         searched_bounds(limits, keys, new.clock(limit.clock), starts, out)
         return out
@@ -331,29 +331,29 @@ class Join:
 
         def taken(variable: str) -> Ints:
             if variable not in step.variables:
-                return partials[variable][parents]
+                return take(partials[variable], parents)
             if isinstance(bound.candidates, SubtreeCandidates):
-                return bound.candidates.members[variable][candidates]
+                return take(bound.candidates.members[variable], candidates)
             return candidates
 
         def read(variable: str, attribute: str) -> Column:
             return self._candidates[variable].column(attribute).take(taken(variable))
 
         def rows(variable: str) -> Ints:
-            return self._candidates[variable].rows[taken(variable)]
+            return take(self._candidates[variable].rows, taken(variable))
 
         for condition in loop.unchecked:
             held = truth(condition, read, len(candidates))
-            parents, candidates = parents[held], candidates[held]
+            parents, candidates = where(held, parents, candidates)
         for one, other in step.distinct:
             held = rows(one) != rows(other)
-            parents, candidates = parents[held], candidates[held]
+            parents, candidates = where(held, parents, candidates)
         for other, apart in step.follows:
             held = rows(step.variables[0]) - rows(other) >= apart
-            parents, candidates = parents[held], candidates[held]
+            parents, candidates = where(held, parents, candidates)
         for other, apart in step.precedes:
             held = rows(other) - rows(step.variables[0]) >= apart
-            parents, candidates = parents[held], candidates[held]
+            parents, candidates = where(held, parents, candidates)
         return parents, candidates
 
 

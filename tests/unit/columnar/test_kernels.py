@@ -121,6 +121,12 @@ def test_keyed_and_searched_bounds(data: st.DataObject, delta: int) -> None:
         assert table.tolist() == expected
 
 
+def test_where_of_some_columns_is_indexing_by_the_mask() -> None:
+    held, one, other = np.array([True, False, True]), np.arange(3), np.arange(3.0)
+    found = indexing.where(held, one, other)
+    assert [column.tolist() for column in found] == [[0, 2], [0.0, 2.0]]
+
+
 def test_take_by_the_loop_is_indexing() -> None:
     values, at = np.array([1.5, 2.5, 3.5]), np.array([2, 0], dtype=np.int32)
     for take in both(indexing._take):
