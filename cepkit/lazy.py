@@ -75,4 +75,8 @@ def loading() -> Iterator[None]:
         yield
     finally:
         if enabled:
+            if not gc.get_freeze_count():
+                # All objects count as old at once; else each is looked at twice on the way there.
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()

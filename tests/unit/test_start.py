@@ -79,3 +79,11 @@ def test_after_loading_garbage_is_looked_for_as_before() -> None:
             assert gc.isenabled() == collected
     finally:
         gc.enable()
+
+
+def test_what_was_loaded_counts_as_old_unless_the_caller_freezes() -> None:
+    loaded = "import gc; from cepkit.lazy import loading\n{}"
+    loaded += "with loading(): held = [[] for _ in range(9000)]\n"
+    told = "print(len(gc.get_objects(0)) + len(gc.get_objects(1)) < 900, gc.get_freeze_count() > 0)"
+    assert imported(loaded.format("") + told) == "True False"
+    assert imported(loaded.format("gc.freeze()\n") + told) == "False True"

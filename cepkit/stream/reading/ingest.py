@@ -112,7 +112,9 @@ def event_columns(
         type_names = ready[schema.type].dictionary
     else:
         codes, type_names = type_codes(table.column(schema.type), schema.type)
-    events, dropped = _events(ts, codes)
+    # What is ready knows whether it has missing values; other columns are looked through.
+    complete = all(n in ready and not ready[n].has_missing for n in {schema.time, schema.typed_by})
+    events, dropped = (None, Dropped()) if complete else _events(ts, codes)
     known = {**ready, schema.time: Column("timestamp", ts, has_missing=bool(dropped.null_time))}
     if schema.arrival is not None and arrivals is None:
         present = np.arange(len(ts)) if events is None else events
