@@ -13,6 +13,7 @@ from cepkit.errors import StreamError, UnsupportedError
 from cepkit.plan.checks import as_plan
 from cepkit.progress import Progress, showing
 from cepkit.stream.stream import Stream
+from cepkit.threads import limited_to
 
 if TYPE_CHECKING:
     from cepkit.diagnosis.result import WhyNot
@@ -33,6 +34,7 @@ def why_not(
     limit: int = 10,
     bindings: Mapping[str, Any] | None = None,
     clock_error: str | timedelta | None = None,
+    threads: int | None = None,
     progress: Progress = "auto",
     **named: Any,
 ) -> WhyNot:
@@ -54,6 +56,8 @@ def why_not(
         bindings: Named events, for variables whose names cannot be keywords here.
         clock_error: How far clocks may be off, or the column that says it, as for `detect`. Notes
             then say which clocks would have to be off, and by how much.
+        threads: The most threads that look for near misses; None for all cores that the process may
+            use.
         progress: "auto" for a bar where it takes more than two seconds; True, or False.
         **named: For variables, also those under NOT, the event; for those under KL one or a list.
 
@@ -106,7 +110,7 @@ def why_not(
                 f"why_not with clock_error='{clock_error}', a column of events in Spark",
                 hint="clock_error='20 ms', say",
             )
-    with showing("looking for reasons", progress):
+    with limited_to(threads), showing("looking for reasons", progress):
         if stream.place == "spark":
             from cepkit.spark.diagnosis import local_part
 

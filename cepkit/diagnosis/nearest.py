@@ -6,16 +6,21 @@ miss.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.budget import Work
 from cepkit.diagnosis.event_table import Ints
 from cepkit.diagnosis.partials import Partials
 from cepkit.diagnosis.search import Coverage, Search
+from cepkit.pattern import requirements as req
 
-_MIX = np.uint64(0x9E3779B97F4A7C15)
+_UNPRUNED = 8_000_000
+"""The budget of a search that also counts combinations that fail one requirement alone."""
+
+MIX = np.uint64(0x9E3779B97F4A7C15)
 """The multiplier of the hash that tells near misses apart: 2**64 over the golden ratio."""
 
 
@@ -74,6 +79,26 @@ def nearest(
     return list(best.values()), search.coverage, counts
 
 
+def nearest_and_alone(
+    search: Search, most: int
+) -> tuple[list[dict[str, int]], Coverage, dict[req.Requirement, int] | None]:
+    """Return the combinations that violate least; first without pruning, where that is cheap.
+
+    Returns:
+        The combinations; how much was seen; for each requirement the combinations that violate it
+        alone, None where they were not counted.
+    """
+    unpruned = replace(search, work=Work(min(_UNPRUNED, search.work.budget)))
+    found, coverage, counts = nearest(unpruned, most, prune=False)
+    alone: dict[req.Requirement, int] | None = None
+    if coverage.complete:
+        known = unpruned.keys.items()
+        alone = {r: counts.get(key, 0) for r, key in known if r not in search.ignored}
+    else:
+        found, coverage, _ = nearest(search, most)
+    return [one.events for one in found], coverage, alone
+
+
 def _violated(search: Search, partials: Partials) -> Ints:
     """Return for each combination the sum of the keys of all requirements that it violates."""
     which = partials.which.copy()
@@ -90,9 +115,9 @@ def _identities(search: Search, partials: Partials) -> npt.NDArray[np.uint64]:
     stacked = np.stack(list(partials.rows.values()))
     ends = (stacked.min(axis=0), stacked.max(axis=0))
     for events in ends:
-        identity = identity * _MIX + np.where(partials.far > 0, events + 1, 0).astype(np.uint64)
+        identity = identity * MIX + np.where(partials.far > 0, events + 1, 0).astype(np.uint64)
     for variable, bit in search.bits.items():
         touched = (partials.touched & bit) != 0
         events = np.where(touched, partials.rows[variable] + 1, 0)
-        identity = identity * _MIX + events.astype(np.uint64)
+        identity = identity * MIX + events.astype(np.uint64)
     return identity

@@ -191,7 +191,7 @@ class SetSearch:
         return bound, Run(bound, counters_for([program])[0])
 
     def _program(self, demanded: Collection[req.Requirement]) -> Program:
-        branch = _demanding(self._branch, demanded)
+        branch = demanding(self._branch, demanded)
         known = tuple(self._given_events(branch))
         repeated = {variable for variable, _, _ in branch.repeated}
         order = sorted(
@@ -218,8 +218,8 @@ class SetSearch:
                 yield InList(Attribute(variable, _EVENT), tuple(map(Literal, events)))
 
 
-def _demanding(branch: Branch, demanded: Collection[req.Requirement]) -> Branch:
-    """Return a branch with only some of its demands on sets, in the form that the engine takes."""
+def demanding(branch: Branch, demanded: Collection[req.Requirement]) -> Branch:
+    """Return a branch with only some of its demands and NOTs, in the form that the engine takes."""
     absent = {e for r in demanded if isinstance(r, req.Absent) for e in r.events}
     runs = {e.beside.variable for e in absent if e.beside and e.beside.place == "between"}
     negated = {e.variable for e in absent if e.beside is None or e.beside.place != "between"}

@@ -12,12 +12,13 @@ import numpy as np
 from cepkit.budget import Work
 from cepkit.diagnosis.event_table import EventTable
 from cepkit.diagnosis.findings import Binding, Finding
+from cepkit.diagnosis.forgiven import can_be_forgiven, nearest_by_engine
 from cepkit.diagnosis.funnel import BranchFunnel, FunnelRow, branch_funnel
-from cepkit.diagnosis.nearest import nearest
+from cepkit.diagnosis.nearest import nearest_and_alone
 from cepkit.diagnosis.placements import Named, placements
 from cepkit.diagnosis.question import Naming, Question, check_names, ids
 from cepkit.diagnosis.result import AnswerEvent, Funnel, NearMiss, NearMisses, Requirements, WhyNot
-from cepkit.diagnosis.search import Coverage, Search
+from cepkit.diagnosis.search import Search
 from cepkit.diagnosis.sets import SetSearch, demands_of
 from cepkit.diagnosis.verdict import Completion, Verdict, consumption, verdict_on, with_sets
 from cepkit.diagnosis.words import variables_text
@@ -39,8 +40,8 @@ from cepkit.tables import count_text
 BUDGET = 40_000_000
 """The most events in combinations that each part of an answer looks at: some seconds."""
 
-_UNPRUNED = 8_000_000
-"""The budget of a search that also counts combinations that fail one requirement alone."""
+_CANDIDATES = 4
+"""For each event in a budget the engine, which is faster, may look at so many candidates."""
 
 _MOST_SETS = 300
 """The most combinations with sets that are measured for each requirement that they may fail in."""
@@ -266,7 +267,7 @@ def _about_any(question: Question) -> WhyNot:
     has_matches: list[bool | None] = []
     passed = 0
     for number, inspector in enumerate(question.inspectors):
-        near, funnel_rows, alone = _near_misses(question, number)
+        near, cut, alone = _near_misses(question, number)
         order = question.plan.branches[number].variables
         funnel = branch_funnel(inspector.measures, number + 1, order, Work(question.budget), alone)
         rows += funnel.rows
@@ -277,7 +278,7 @@ def _about_any(question: Question) -> WhyNot:
             notes += unseen
         misses += near
         has_matches.append(_has_matches(funnel))
-        notes += _bounds(question, number, funnel, funnel_rows, near)
+        notes += _bounds(question, number, funnel, cut, near)
     misses.sort(key=lambda miss: (len(miss.violated), miss.relative))
     misses = [m for m in misses if not _is_match(question, m)]
     # Near misses that violate more are shown only where there is nothing nearer.
@@ -308,34 +309,41 @@ def _has_matches(funnel: BranchFunnel) -> bool | None:
 
 def _near_misses(
     question: Question, number: int
-) -> tuple[list[NearMiss], Coverage, dict[req.Requirement, int] | None]:
-    """Return the near misses of a branch; without pruning where that is cheap enough.
+) -> tuple[list[NearMiss], list[str], dict[req.Requirement, int] | None]:
+    """Return the near misses of a branch.
 
     Returns:
-        The near misses; how much was seen for them; for each requirement the combinations that
+        The near misses; notes on what was not seen; for each requirement the combinations that
         violate it alone, None where they were not counted.
     """
     inspector, branch = question.inspectors[number], question.branches[number]
     ignored = frozenset((*demands_of(branch), req.Unconsumed()))
     order = question.cheapest(number)
-
-    def search(budget: int) -> Search:
-        work, most = Work(budget), question.violations
-        return Search(inspector.measures, order, work, most, ignored=ignored)
-
-    unpruned = search(min(_UNPRUNED, question.budget))
-    combinations, coverage, counts = nearest(unpruned, question.limit, prune=False)
-    alone: dict[req.Requirement, int] | None = None
-    if coverage.complete:
-        alone = {r: counts.get(k, 0) for r, k in unpruned.keys.items() if r not in ignored}
+    alone: dict[req.Requirement, int] | None
+    if question.violations == 1 and can_be_forgiven(branch):
+        most, total = _CANDIDATES * question.budget, len(question.table.columns)
+        found, alone, ends = nearest_by_engine(
+            inspector.measures, order, question.limit, most, ignored
+        )
+        cut = [
+            f"near misses that fail in {req.text_of(requirement)} were looked for among the first "
+            f"{end:,} of {total:,} events"
+            for requirement, end in ends.items()
+        ]
     else:
-        combinations, coverage, _ = nearest(search(question.budget), question.limit)
+        search = Search(
+            inspector.measures, order, Work(question.budget), question.violations, ignored=ignored
+        )
+        found, coverage, alone = nearest_and_alone(search, question.limit)
+        cut = []
+        if not coverage.complete:
+            cut = [f"the search for near misses stopped early, {coverage.end}"]
     misses = []
-    for one in combinations:
-        binding: Binding = {v: (one.events[v],) for v in branch.variables}
+    for events in found:
+        binding: Binding = {v: (events[v],) for v in branch.variables}
         binding = with_sets(inspector, binding, [v for v, _, _ in branch.repeated])
         misses.append(question.near_miss(number, binding, _violated(question, number, binding)))
-    return misses, coverage, alone
+    return misses, cut, alone
 
 
 def _violated(question: Question, number: int, binding: Binding) -> list[Finding]:
@@ -395,7 +403,7 @@ def _is_match(question: Question, miss: NearMiss) -> bool:
 
 
 def _bounds(
-    question: Question, number: int, funnel: BranchFunnel, searched: Coverage, near: list[NearMiss]
+    question: Question, number: int, funnel: BranchFunnel, cut: list[str], near: list[NearMiss]
 ) -> list[str]:
     """Return notes on the limits of the answer about a branch."""
     branch, coverage = question.branches[number], funnel.coverage
@@ -403,8 +411,7 @@ def _bounds(
     if not coverage.complete:
         least = "" if coverage.done else "; the counts are lower bounds"
         notes.append(f"the count of partial matches stopped early, {coverage.end}{least}")
-    if not searched.complete:
-        notes.append(f"the search for near misses stopped early, {searched.end}")
+    notes += cut
     if branch.repeated and near:
         names = variables_text([v for v, _, _ in branch.repeated])
         notes.append(f"for near misses sets of {names} are tried some at a time, not all of them")

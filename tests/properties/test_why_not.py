@@ -11,6 +11,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from cepkit.budget import Work
+from cepkit.diagnosis import forgiven
+from cepkit.diagnosis.event_table import EventTable
+from cepkit.diagnosis.findings import Inspector
+from cepkit.diagnosis.forgiven import can_be_forgiven, nearest_by_engine
+from cepkit.diagnosis.measures import Measures
+from cepkit.diagnosis.nearest import nearest_and_alone
+from cepkit.diagnosis.search import Search
+from cepkit.diagnosis.sets import demands_of
 from cepkit.diagnosis.why_not import why_not
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes
@@ -27,10 +36,13 @@ from cepkit.pattern.requirements import (
     SamePartition,
     SideBySide,
     Size,
+    Unconsumed,
     Within,
 )
 from cepkit.plan.checks import as_plan
+from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.stream import events
+from cepkit.threads import VARIABLE, limited_to
 from tests import judge as judging
 from tests.strategies import Case, ConditionKind, Operator, as_table, cases
 
@@ -73,6 +85,16 @@ NEAR = cases(
     unsorted=True,
     max_events=16,
     condition_kinds=NOT_OF_SETS,
+    ties=None,
+)
+TIMED = cases(
+    ("SEQ", "AND", "NOT", "FIRST", "KL", "TOGETHER"),
+    max_variables=4,
+    strategies=(Strategy.SKIP_TILL_ANY_MATCH,),
+    windows=("time", "time-exclusive"),
+    unsorted=True,
+    max_events=16,
+    budget=5_000,
     ties=None,
 )
 
@@ -390,3 +412,46 @@ def test_no_combination_is_nearer_than_the_nearest(data: st.DataObject) -> None:
         return
     assert len(why.near_misses) == 1
     assert why.near_misses.rows[0].relative <= failing[0].relative + 1e-9
+
+
+@given(data=st.data())
+def test_the_engine_finds_the_near_misses_of_the_search_with_any_number_of_threads(
+    data: st.DataObject,
+) -> None:
+    case = data.draw(TIMED)
+    (branch,) = normal_form(case.query)
+    assume(can_be_forgiven(branch))
+    columns = events(as_table(case.events), time="ts", type="kind", ties=case.ties).columns(
+        attributes_read(case.query)
+    )
+    measures = Measures(EventTable.of(columns, case.query), branch)
+    ignored = frozenset((*demands_of(branch), Unconsumed()))
+    most = data.draw(st.sampled_from([1, 3, 50]))
+    budget = data.draw(st.sampled_from([10, 300, 1 << 40]))
+
+    def by_engine(threads: int) -> Any:
+        with limited_to(threads):
+            return nearest_by_engine(measures, branch.variables, most, budget, ignored)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, "4")
+        patch.setattr(forgiven, "_FIRST_ROWS", data.draw(st.sampled_from([1, 3, 64])))
+        patch.setattr(forgiven, "_SLICES", data.draw(st.sampled_from([2, 5])))
+        found, alone, cut = by_engine(1)
+        assert by_engine(data.draw(st.sampled_from([2, 4]))) == (found, alone, cut)
+    if cut:
+        return
+    assert by_engine(1) == (found, alone, cut)
+    search = Search(measures, branch.variables, Work(), 1, ignored=ignored)
+    expected, _, counts = nearest_and_alone(search, most)
+    assert counts is not None
+    assert alone == {r: counts[r] for r in alone}
+    assert {r for r in counts if isinstance(r, Holds | Absent)} == alone.keys()
+    inspector = Inspector(measures, str)
+
+    def sizes(combinations: Any) -> list[float]:
+        single = [{v: (e,) for v, e in one.items()} for one in combinations]
+        each = [[f for f in inspector.findings(one) if f.holds is False] for one in single]
+        return sorted(sum(f.relative for f in findings) for findings in each)
+
+    assert sizes(found) == pytest.approx(sizes(expected))

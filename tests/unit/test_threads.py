@@ -306,7 +306,7 @@ def test_the_command_takes_the_number_of_threads(tmp_path, monkeypatch, capsys):
     ck.sample_stocks(500).to_csv(tmp_path / "stocks.csv", index=False)
     command = ["--events", f"{tmp_path / 'stocks.csv'}", "--time", "ts", "--type", "ticker"]
     command += ["--pattern-text", "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute"]
-    for verb in ("detect", "explain"):
+    for verb in ("detect", "explain", "why-not"):
         assert main([verb, *command, "--threads", "3"]) == 0
     assert set(asked) == {3}
     assert main(["detect", *command, "--threads", "0"]) != 0

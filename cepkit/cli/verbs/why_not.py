@@ -20,6 +20,7 @@ def options(command: argparse.ArgumentParser) -> None:
     )
     opt.pattern_options(command)
     opt.stream_options(command)
+    opt.threads_option(command)
     group = command.add_argument_group("the question")
     event = (
         "an event that should take part, by its row from 0 (or its value of --id); repeat it for "
