@@ -30,7 +30,7 @@ from cepkit.stream.columns import Column, EventColumns
 Ints = npt.NDArray[np.int64]
 Combinations = Mapping[str, Ints]
 
-BLOCK = 1 << 18
+BLOCK = 1 << 16
 """The number of pairs that are made at a time."""
 
 _SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
@@ -137,7 +137,13 @@ class EventTable:
 
     def of_types(self, types: frozenset[str] | None) -> Ints:
         """Return the events that have one of some types (None: all), in stream order."""
-        return np.flatnonzero(has_type(self.columns, types))
+        if types not in self._by_types:
+            self._by_types[types] = np.flatnonzero(has_type(self.columns, types))
+        return self._by_types[types]
+
+    @cached_property
+    def _by_types(self) -> dict[frozenset[str] | None, Ints]:
+        return {}
 
     def reader(self, rows: Combinations, sets: Mapping[str, Sequence[int]] | None = None) -> Read:
         """Return the function by which `evaluation` reads the values of combinations.

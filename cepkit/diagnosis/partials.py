@@ -52,7 +52,7 @@ class Partials:
 
     @classmethod
     def of(cls, rows: dict[str, Ints], size: int) -> Partials:
-        """Return partial matches that violate nothing yet."""
+        """Return partial matches that violate nothing yet: they have one array of zeros."""
         none, nothing = np.zeros(size, dtype=np.int64), np.zeros(size)
         return cls(rows, none, nothing, none, none, none, nothing, np.arange(size))
 
@@ -82,8 +82,11 @@ class Partials:
                 return self
             at = np.flatnonzero(at)  # once, not for each array
         at = np.asarray(at, np.intp)
+        rows = {variable: events.take(at) for variable, events in self.rows.items()}
+        if self.broken is self.far:
+            return replace(Partials.of(rows, len(at)), group=self.group.take(at))
         return Partials(
-            {variable: events.take(at) for variable, events in self.rows.items()},
+            rows,
             self.broken.take(at), self.score.take(at), self.which.take(at), self.touched.take(at),
             self.far.take(at), self.distance.take(at), self.group.take(at),
         )  # fmt: skip
@@ -95,6 +98,9 @@ class Partials:
             grouped: Whether rows keep the groups of their parents.
         """
         mine, theirs = self.take(parents), others.take(at)
+        if mine.broken is mine.far and theirs.broken is theirs.far:
+            exact = Partials.of({**mine.rows, **theirs.rows}, len(mine))
+            return replace(exact, group=mine.group) if grouped else exact
         return Partials(
             {**mine.rows, **theirs.rows},
             mine.broken + theirs.broken, mine.score + theirs.score, mine.which + theirs.which,

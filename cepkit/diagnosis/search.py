@@ -267,16 +267,19 @@ class Search:
         for requirement in self.far:
             before = partials
             violation = self.measures.of(requirement, partials.rows, len(partials))
-            far, distance = far + violation.broken, distance + violation.relative
-            partials = replace(partials, far=far, distance=distance)
-            mask = self._may_stay(partials)
-            if isinstance(requirement, req.SamePartition):
-                mask &= ~(violation.broken & self._scopes.one_partition)
+            if self._is_exact:
+                partials = partials.take(~violation.broken)
             else:
-                limit = self.measures.limit(requirement, len(self.measures.branch.positive))
-                distances = violation.relative * limit.scale + limit.most
-                mask &= distances <= self._scopes.stretched(limit)
-            partials, far, distance = partials.take(mask), far[mask], distance[mask]
+                far, distance = far + violation.broken, distance + violation.relative
+                partials = replace(partials, far=far, distance=distance)
+                mask = self._may_stay(partials)
+                if isinstance(requirement, req.SamePartition):
+                    mask &= ~(violation.broken & self._scopes.one_partition)
+                else:
+                    limit = self.measures.limit(requirement, len(self.measures.branch.positive))
+                    distances = violation.relative * limit.scale + limit.most
+                    mask &= distances <= self._scopes.stretched(limit)
+                partials, far, distance = partials.take(mask), far[mask], distance[mask]
             if requirement in counted:
                 self._count(variable, requirement, before.groups, partials.groups)
         for due in self._due(variable, partials.rows):
@@ -289,10 +292,17 @@ class Search:
         violation = self.measures.of(requirement, partials.rows, len(partials))
         if isinstance(requirement, req.Distinct):
             return partials.take(~violation.broken)  # one event twice is no near miss
+        if self._is_exact:
+            return partials.take(~violation.broken)
         bits = sum(self.bits[name] for name in req.variables_in(requirement, ()))
         key = self.keys[requirement]
         partials = partials.violating(key, violation.broken, violation.relative, bits)
         return partials.take(self._may_stay(partials))
+
+    @property
+    def _is_exact(self) -> bool:
+        """Whether partial matches are dropped that violate anything, and no others."""
+        return not self.tolerance and bool(np.isinf(self.worst))
 
     def _may_stay(self, partials: Partials) -> Mask:
         mask: Mask = partials.violations <= self.tolerance
