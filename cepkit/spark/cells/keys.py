@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from cepkit.columnar.compile.program import RUN, Program
 from cepkit.columnar.compile.query import CompiledQuery
+from cepkit.lazy import pd
 from cepkit.stream.columns import Column
 
 

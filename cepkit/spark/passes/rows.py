@@ -9,13 +9,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 from pyspark.sql.pandas.functions import pandas_udf
 
 from cepkit.errors import UnsupportedError
+from cepkit.lazy import pd
 from cepkit.spark.session.access import access_to
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading.time_zones import instants, is_utc
@@ -181,7 +181,7 @@ def _instant(wall: Column, schema: Schema) -> Column:
 
     @pandas_udf("long")  # type: ignore[call-overload]
     def located(local: pd.Series) -> pd.Series:
-        return pd.Series(instants(local.to_numpy(), zone))
+        return type(local)(instants(local.to_numpy(), zone))
 
     # pandas would convert integers with nulls to floats.
     return F.when(wall.isNotNull(), located(F.coalesce(wall, F.lit(0))))

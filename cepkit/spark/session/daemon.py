@@ -34,8 +34,9 @@ _MODULES = (
     "cepkit.spark.matches.detect",
     "cepkit.columnar.compile.forest",
     "cepkit.columnar.skip_till_next.detection",
+    "pandas",
 )
-"""Modules that workers load sooner or later; the last two only for some patterns."""
+"""Modules that workers load sooner or later; the last three only for some patterns."""
 
 
 def main() -> None:
