@@ -29,8 +29,7 @@ from cepkit.diagnosis.partials import STRETCH, join_key
 from cepkit.diagnosis.sets import demanding
 from cepkit.indexing import bin_counts
 from cepkit.pattern import requirements as req
-from cepkit.pattern.normal_form import Branch
-from cepkit.pattern.numbers import next_in
+from cepkit.pattern.normal_form import Branch, next_in
 from cepkit.pattern.policies import Strategy, TimeWindow
 from cepkit.stream.columns import EventColumns
 from cepkit.threads import in_order, number_of_threads
