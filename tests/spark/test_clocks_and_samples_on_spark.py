@@ -66,7 +66,7 @@ def test_frame_too_large_to_fetch_is_refused_by_the_name_of_the_option(
 
 
 def test_count_of_more_than_a_minute_names_the_estimate(spark, monkeypatch):
-    monkeypatch.setattr("cepkit.columnar.results.expected._LONG", 0.0)
+    monkeypatch.setattr("cepkit.columnar.results.reports._LONG", 0.0)
     stream = ck.events(spark.createDataFrame(make_events(500).to_pandas()), time="ts", type="type")
     matches = ck.detect(stream, TEXT, spark=ck.SparkOptions(route="workers"))
     with pytest.warns(StreamWarning, match="error=0.02"):

@@ -196,7 +196,7 @@ def test_wrong_values_are_refused():
 
 @pytest.mark.parametrize("several", [False, True])
 def test_count_of_more_than_a_minute_names_the_estimate(several, monkeypatch):
-    monkeypatch.setattr("cepkit.columnar.results.expected._LONG", 0.0)
+    monkeypatch.setattr("cepkit.columnar.results.reports._LONG", 0.0)
     asked = {"one": THREE, "other": "PATTERN SEQ(A a, C b) WITHIN 1 s"} if several else THREE
     with pytest.warns(StreamWarning, match=r"ck\.aggregate\(\.\.\., error=0\.02\)"):
         ck.detect(STREAM, asked).counts()
@@ -208,7 +208,7 @@ def test_count_of_more_than_a_minute_names_the_estimate(several, monkeypatch):
 
 @pytest.mark.parametrize("structure", ["SEQ(A a, KL(B b))", "SEQ(A a, NEXT B b)"])
 def test_count_names_no_estimate_that_would_be_refused(structure, monkeypatch, recwarn):
-    monkeypatch.setattr("cepkit.columnar.results.expected._LONG", 0.0)
+    monkeypatch.setattr("cepkit.columnar.results.reports._LONG", 0.0)
     ck.detect(STREAM, f"PATTERN {structure} WITHIN 3 ms").count()
     assert not [one for one in recwarn if "error=0.02" in str(one.message)]
 
