@@ -158,6 +158,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.slow)
 
 
+_IN_ONE_PROCESS = {
+    "spark": re.compile(r"tests/spark/"),
+    "aggregates": re.compile(r"tests/(unit/aggregation/|properties/test_aggregat)"),
+    "first matches": re.compile(
+        r"tests/(properties/test_(absent_together|adaptation|after_match|next_match)\.py"
+        r"|unit/adaptation/test_several\.py|unit/columnar/test_next_match)"
+    ),
+}
+"""Files that share a session, or loops of which each takes many seconds to compile: two processes
+that need one at the same moment would both compile it."""
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Keep the tests of a file, and all of Spark, in one process, to compile each loop once.
@@ -169,6 +181,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             path = nodeid.partition("::")[0]
-            return "spark" if path.startswith("tests/spark/") else path
+            found = (name for name, files in _IN_ONE_PROCESS.items() if files.match(path))
+            return next(found, path)
 
     return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
