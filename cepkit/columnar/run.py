@@ -84,7 +84,7 @@ class Pipeline:
         step, counters = self._steps[0], self._counters[0]
         first = step.candidates
         assert isinstance(first, Candidates)
-        counters.candidates += first.seen
+        counters.look_at(first.seen)
         if not all(len(one.candidates) for one in self._steps):
             counters.survivors += len(first)
             return

@@ -148,14 +148,14 @@ def _by_keys(branch: Branch, order: Sequence[str]) -> list[str]:
 
 @dataclass(slots=True)
 class _Spending(StepCounters):
-    """Counters that spend a budget."""
+    """Counters that spend a budget for each candidate."""
 
     work: Work = field(default_factory=Work)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "candidates" and value:
-            self.work.take(value - self.candidates)
-        object.__setattr__(self, name, value)
+    def look_at(self, candidates: int) -> None:
+        """Count candidates that are looked at next; raise where the budget is spent."""
+        self.candidates += candidates
+        self.work.take(candidates)
 
 
 def in_slices(

@@ -60,6 +60,11 @@ class Partials:
         return len(self.broken)
 
     @property
+    def violate_nothing(self) -> bool:
+        """Whether none can violate anything, because they share the zeros that `of` makes."""
+        return self.broken is self.far
+
+    @property
     def groups(self) -> int:
         """The number of groups."""
         return int(np.count_nonzero(np.diff(self.group))) + 1 if len(self) else 0
@@ -83,7 +88,7 @@ class Partials:
             at = np.flatnonzero(at)  # once, not for each array
         at = np.asarray(at, np.intp)
         rows = {variable: events.take(at) for variable, events in self.rows.items()}
-        if self.broken is self.far:
+        if self.violate_nothing:
             return replace(Partials.of(rows, len(at)), group=self.group.take(at))
         return Partials(
             rows,
@@ -98,7 +103,7 @@ class Partials:
             grouped: Whether rows keep the groups of their parents.
         """
         mine, theirs = self.take(parents), others.take(at)
-        if mine.broken is mine.far and theirs.broken is theirs.far:
+        if mine.violate_nothing and theirs.violate_nothing:
             exact = Partials.of({**mine.rows, **theirs.rows}, len(mine))
             return replace(exact, group=mine.group) if grouped else exact
         return Partials(

@@ -363,6 +363,10 @@ class StepCounters:
     by_value: bool = False
     earlier: int = field(default=0, compare=False, repr=False)
 
+    def look_at(self, candidates: int) -> None:
+        """Count candidates that are looked at next."""
+        self.candidates += candidates
+
     def add(self, other: StepCounters) -> None:
         """Add the work of the same step on another slice."""
         self.candidates += other.candidates

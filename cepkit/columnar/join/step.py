@@ -91,7 +91,7 @@ class Join:
         if owners is not None:
             low = owners.low(bound, partials, low)
         candidates = _in(low, high)
-        counters.candidates += candidates
+        counters.look_at(candidates)
         counters.by_value = counters.by_value or bound.by_value is not None
         if not (bound.bands or bound.residuals):
             return candidates
@@ -136,7 +136,7 @@ class Join:
         ranges: tuple[Ints, Ints],
     ) -> Iterator[tuple[int, int, Ints, Ints]]:
         low, high = ranges
-        counters.candidates += _in(low, high)
+        counters.look_at(_in(low, high))
         counters.by_value = counters.by_value or bound.by_value is not None
         looked_at = counters.earlier + counters.candidates
         loop = self._choose_loop(bound, looked_at, partials, size)

@@ -291,7 +291,7 @@ class Listing:
         if _is_range(bound):
             low, high = self._join.ranges(bound, rows, size)
             high = np.maximum(low, high)
-            counters.candidates += int((high.astype(np.int64) - low).sum())
+            counters.look_at(int((high.astype(np.int64) - low).sum()))
             yield 0, size, low, high, events
             return
         for begin, end, parents, candidates in self._join.groups(bound, counters, rows, size):

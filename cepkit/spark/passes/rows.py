@@ -181,6 +181,7 @@ def _instant(wall: Column, schema: Schema) -> Column:
 
     @pandas_udf("long")  # type: ignore[call-overload]
     def located(local: pd.Series) -> pd.Series:
+        # Not pd.Series: the function travels by value, and a module loaded on first use does not.
         return type(local)(instants(local.to_numpy(), zone))
 
     # pandas would convert integers with nulls to floats.
