@@ -362,7 +362,7 @@ class TestNowhereToKeep:
     ) -> None:
         answer = self.run(python_as_nobody(), package, tmp_path)
         assert answer.returncode == 0, answer.stderr
-        assert compiled_by(answer.stdout) > 3
+        assert compiled_by(answer.stdout) >= 3
         assert answer.stderr.count("CacheWarning") == 1
         assert "nowhere/cepkit/loops: Permission denied" in answer.stderr
         assert "Hint: set NUMBA_CACHE_DIR to a folder of your own" in answer.stderr
@@ -381,7 +381,7 @@ class TestNowhereToKeep:
         # As Spark's workers have it of --py-files, in another place for each application.
         first, second = (self.run(python, path, tmp_path, **named) for path in (package, archive))
         assert first.stderr == second.stderr == ""
-        assert compiled_by(first.stdout) > 3
+        assert compiled_by(first.stdout) >= 3
         assert compiled_by(second.stdout) == 0
 
     @pytest.mark.slow
@@ -391,7 +391,7 @@ class TestNowhereToKeep:
             (folder / "__pycache__").mkdir()
         named = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
         by_root = self.run([sys.executable], package, tmp_path, **named)
-        assert compiled_by(by_root.stdout) > 3
+        assert compiled_by(by_root.stdout) >= 3
         by_other = self.run(python, package, tmp_path)
         assert compiled_by(by_other.stdout) == 1, "the generated loop stands beside no file"
 
