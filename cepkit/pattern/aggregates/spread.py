@@ -16,7 +16,11 @@ from cepkit.pattern.aggregates.contract import AggregateFunction
 
 def _variance(n: Any, deviations: Any, squares: Any) -> Any:
     n, deviations, squares = _wide(n), _wide(deviations), _wide(squares)
-    variance = (n * squares - deviations * deviations) / (n * (n - 1))
+    if np.asarray(n).dtype.kind == "O" and np.asarray(squares).dtype.kind == "f":
+        # The square of n may be more than a float can be, and so may n times the squares.
+        variance = (squares - deviations / n * deviations) / (n - 1)
+    else:
+        variance = (n * squares - deviations * deviations) / (n * (n - 1))
     return np.maximum(np.asarray(variance, dtype=np.float64), 0.0)  # rounding may go below 0
 
 

@@ -66,3 +66,10 @@ def test_builder_makes_stddev() -> None:
     pattern = seq(event("a", "A"), kl(event("b", "B"))).where(fn("STDDEV", b.w) > a.w)
     assert "stddev(b.w) > a.w" in str(pattern)
     assert "AGG STDDEV(a.w)" in str(pattern.agg(fn("stddev", a.w)))
+
+
+def test_number_of_matches_whose_square_is_no_float_has_a_spread() -> None:
+    w = [2.5, 1.5, *[0.0] * 600, 0.0]
+    events = stream("a a " + "b " * 600 + "c", w=w)
+    frame = ck.aggregate(events, "PATTERN SEQ(A a, KL(B b), C c) AGG STDDEV(a.w)").to_pandas()
+    assert frame["stddev(a.w)"].tolist() == pytest.approx([0.5])
