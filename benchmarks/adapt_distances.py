@@ -22,6 +22,7 @@ import pandas as pd
 from benchmarks.adapt_study import Case, Clocked, Fixed, counted_run, traffic
 from benchmarks.datasets import absent, folder
 from benchmarks.results import Row, show, write
+from benchmarks.streams import drifting_events
 from cepkit.adaptation.causal import Causal
 from cepkit.adaptation.decisions import Invariants
 from cepkit.adaptation.loop import Adaptation
@@ -31,7 +32,6 @@ from cepkit.pattern.parsing.parser import parse
 from cepkit.planners.choose import choose_plan
 from cepkit.planners.deciding import Decisions
 from cepkit.statistics.measuring.estimate import estimate
-from cepkit.stream.generators import drifting_events
 from cepkit.stream.stream import events
 
 SIZES = (3, 4, 5, 6)

@@ -23,6 +23,7 @@ import pandas as pd
 
 from benchmarks.datasets import absent, folder
 from benchmarks.results import Row, show, write
+from benchmarks.streams import drifting_events
 from cepkit.adaptation.causal import Causal
 from cepkit.adaptation.decisions import Decision, Invariants, Static, Threshold, Unconditional
 from cepkit.adaptation.loop import Adaptation
@@ -41,7 +42,6 @@ from cepkit.statistics.measuring.estimate import estimate
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.columns import EventColumns
-from cepkit.stream.generators import drifting_events
 from cepkit.stream.stream import Stream, events
 
 FOUR = (

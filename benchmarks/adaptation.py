@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.measured import Run, run
 from benchmarks.results import Row, show, write
+from benchmarks.streams import drifting_events
 from cepkit.adaptation.causal import Causal
 from cepkit.adaptation.choice import slice_plans
 from cepkit.adaptation.loop import Adaptation
@@ -40,7 +41,6 @@ from cepkit.pattern.query import Query
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.planners.choose import choose_plan, plan_to_run
 from cepkit.statistics.measuring.estimate import estimate
-from cepkit.stream.generators import drifting_events
 from cepkit.stream.stream import Stream, events
 
 WHERE = "a.diff + 1 < b.diff AND b.diff + 1 < c.diff AND c.diff + 1 < d.diff"

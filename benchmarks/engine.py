@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results import Tables, machine, named, show, write
+from benchmarks.streams import zipf_events
 from cepkit.columnar.compile.program import StepCounters
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.detector import Detector
@@ -33,7 +34,6 @@ from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import as_plan
 from cepkit.stream.columns import EventColumns
-from cepkit.stream.generators import zipf_events
 from cepkit.stream.reading.ingest import event_columns
 from cepkit.stream.schema import Schema
 

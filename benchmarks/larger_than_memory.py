@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.peers import PATTERNS
 from benchmarks.results import machine, show, write
-from cepkit.stream.generators import zipf_events
+from benchmarks.streams import zipf_events
 
 PIECE = 1 << 20
 """The events that are made at a time."""

@@ -28,6 +28,7 @@ from benchmarks.multi_runs import SEARCHED, WAYS, Way, gains, measured
 from benchmarks.multi_sensitivity import by_change, by_density, by_difference, by_instances
 from benchmarks.results import show
 from benchmarks.several_patterns import Source, drawn, generated, minute_bars, source, with_core
+from benchmarks.streams import zipf_events
 from cepkit import profile
 from cepkit.costs.work import WORK
 from cepkit.pattern.query import Query
@@ -36,7 +37,6 @@ from cepkit.sharing.prices import number_of
 from cepkit.sharing.searches import Annealing, GreedyMerge, SharingObserved, SharingSearch, Tabu
 from cepkit.sharing.start import own_plans
 from cepkit.sharing.workload import Workload
-from cepkit.stream.generators import zipf_events
 
 OPERATORS = 0.2
 MODES: tuple[tuple[str, Mode], ...] = (("prefixes", "order"), ("trees", "tree"))

@@ -23,6 +23,7 @@ from typing import Any
 import cepkit as ck
 from benchmarks.engine import GAP, RUNS, columns, status
 from benchmarks.results import Tables, machine, named, show, write
+from benchmarks.streams import zipf_events
 from cepkit.columnar.compile.program import StepCounters
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.detector import Detector
@@ -31,7 +32,6 @@ from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import PlanLike, as_plan
 from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, TreePlan
 from cepkit.stream.columns import EventColumns
-from cepkit.stream.generators import zipf_events
 from cepkit.tables import whole
 
 

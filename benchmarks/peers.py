@@ -433,7 +433,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     import pyarrow.parquet as pq
 
-    from cepkit.stream.generators import zipf_events
+    from benchmarks.streams import zipf_events
 
     tables: tuple[list[dict[str, Any]], list[dict[str, Any]]] = [], []
     with tempfile.TemporaryDirectory() as folder:

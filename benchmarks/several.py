@@ -22,10 +22,10 @@ from pathlib import Path
 from benchmarks.datasets import absent
 from benchmarks.results import Row, show, write
 from benchmarks.several_patterns import Source, drawn, generated, minute_bars, with_core
+from benchmarks.streams import zipf_events
 from cepkit import choose_plan, detect, profile
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
-from cepkit.stream.generators import zipf_events
 from cepkit.stream.stream import Stream, events
 
 BARS = ("nasdaq-minute", 900.0, 1e6)

@@ -21,12 +21,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks.datasets import nasdaq
+from benchmarks.streams import zipf_events
 from cepkit.costs.partial_matches import PARTIAL_MATCHES
 from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.query import Query
 from cepkit.planners.choose import choose_plan
 from cepkit.statistics.model import Statistics
-from cepkit.stream.generators import zipf_events
 from cepkit.stream.stream import Stream, events
 
 SELECTIVITIES = (0.003, 0.92)

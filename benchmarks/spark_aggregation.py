@@ -26,10 +26,10 @@ import cepkit as ck
 from benchmarks.results import show, write
 from benchmarks.spark_batch import THREE
 from benchmarks.spark_runs import OF_ALL, options, processor_seconds, spent, worker_seconds
+from benchmarks.streams import zipf_events
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.spark.matches.detect import detect
 from cepkit.spark.session.local import get_session
-from cepkit.stream.generators import zipf_events
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

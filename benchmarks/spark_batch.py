@@ -28,11 +28,11 @@ import pyarrow.parquet as pq
 
 from benchmarks.results import show, write
 from benchmarks.spark_runs import OF_ALL, options, processor_seconds, spent
+from benchmarks.streams import zipf_events
 from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.spark.matches.detect import detect
 from cepkit.spark.session.local import get_session
-from cepkit.stream.generators import zipf_events
 from cepkit.stream.stream import events
 
 if TYPE_CHECKING:

@@ -43,11 +43,11 @@ from benchmarks.spark_runs import (
     spent,
     worker_megabytes,
 )
+from benchmarks.streams import zipf_events
 from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.spark.matches.detect import detect
 from cepkit.spark.session.local import get_session
-from cepkit.stream.generators import zipf_events
 from cepkit.stream.stream import events
 
 SIZES = (1_000_000, 10_000_000)

@@ -104,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     import pyarrow.parquet as pq
 
-    from cepkit.stream.generators import zipf_events
+    from benchmarks.streams import zipf_events
 
     rows = []
     print(f"first and further counts on Spark, local[{given.cores}], {machine()}")

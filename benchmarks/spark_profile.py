@@ -20,11 +20,11 @@ import pyarrow.parquet as pq
 
 from benchmarks.results import show, write
 from benchmarks.spark_runs import options, processor_seconds, spent
+from benchmarks.streams import zipf_events
 from cepkit.pattern.parsing.parser import parse
 from cepkit.spark.profile.planning import statistics_for_plans
 from cepkit.spark.profile.statistics import profile
 from cepkit.spark.session.local import get_session
-from cepkit.stream.generators import zipf_events
 from cepkit.stream.stream import events
 
 if TYPE_CHECKING:

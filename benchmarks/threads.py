@@ -24,8 +24,8 @@ from benchmarks import operators
 from benchmarks.peers import PATTERNS
 from benchmarks.results import Row, machine, show, write
 from benchmarks.several_patterns import drawn, generated
+from benchmarks.streams import zipf_events
 from cepkit import aggregate, choose_plan, detect, events, parse, profile
-from cepkit.stream.generators import zipf_events
 from cepkit.threads import VARIABLE, cores
 
 Works = Iterator[tuple[str, Callable[[], Any]]]

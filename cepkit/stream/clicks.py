@@ -64,7 +64,7 @@ def click_events(n: int = 100_000, *, seed: int = 7) -> pa.Table:
         (integer), channel (text), price (dollars; null where nothing is bought), in order of time.
 
     Example:
-        >>> from cepkit.stream.generators import click_events
+        >>> from cepkit.stream.clicks import click_events
         >>> click_events(3).column("action").to_pylist()
         ['ViewCase', 'ViewKindleFire', 'ViewKindle']
     """

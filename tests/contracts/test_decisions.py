@@ -7,13 +7,13 @@ import pickle
 import pytest
 
 import cepkit as ck
+from benchmarks.streams import drifting_events
 from cepkit.adaptation.decisions import DECISIONS
 from cepkit.adaptation.loop import Adaptation, InForce
 from cepkit.costs import WORK
 from cepkit.errors import PlanError
 from cepkit.planners.choose import choose_plan
 from cepkit.statistics import Statistics
-from cepkit.stream.generators import drifting_events
 from tests.unit.adaptation.cases import sequence
 
 DECISION = pytest.mark.parametrize("decision", DECISIONS.values(), ids=list(DECISIONS))

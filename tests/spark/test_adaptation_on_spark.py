@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import cepkit as ck
+from benchmarks.streams import drifting_events
 from cepkit.columnar.results.plans import AdaptedExplanation
 from cepkit.errors import UnsupportedError
-from cepkit.stream.generators import drifting_events
 
 TEXT = "PATTERN SEQ(T1 a, T2 b, T3 c) WHERE a.diff + 1 < b.diff AND b.diff < c.diff WITHIN 1 s"
 TABLE = drifting_events(30_000, weights=(1, 100, 100), segment=10_000, seed=1)

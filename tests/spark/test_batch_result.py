@@ -11,6 +11,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from benchmarks.streams import zipf_events
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.matches import Matches
 from cepkit.errors import LimitError, PatternError, StreamError, UnsupportedError
@@ -20,7 +21,6 @@ from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.spark.matches.detect import detect
 from cepkit.statistics.measuring.estimate import estimate
 from cepkit.stream.columns import Dropped
-from cepkit.stream.generators import zipf_events
 from cepkit.stream.stream import events
 from cepkit.stream.warnings import StreamWarning
 from tests.spark.test_batch_matches import plan_of

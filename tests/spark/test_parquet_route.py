@@ -7,12 +7,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks.streams import zipf_events
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.parsing.parser import parse
 from cepkit.spark.matches.detect import detect
 from cepkit.spark.passes.scanned import scanned_files
 from cepkit.stream.columns import Dropped
-from cepkit.stream.generators import zipf_events
 from cepkit.stream.stream import events
 from tests.spark.test_batch_matches import plan_of
 

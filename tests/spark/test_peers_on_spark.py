@@ -6,7 +6,7 @@ import pytest
 import cepkit as ck
 from benchmarks.peers import PATTERNS
 from benchmarks.spark_peers import NAMES, spark_sql, window_of
-from cepkit.stream.generators import zipf_events
+from benchmarks.streams import zipf_events
 
 
 @pytest.mark.slow

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
+from benchmarks.streams import zipf_events
 from cepkit.pattern.parsing.parser import parse
 from cepkit.spark.passes.kept import kept_of
 from cepkit.spark.profile.planning import statistics_for_plans
 from cepkit.spark.session import warming
-from cepkit.stream.generators import zipf_events
 from tests.spark.test_profile_details import actions_of
 
 if TYPE_CHECKING:

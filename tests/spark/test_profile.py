@@ -7,12 +7,12 @@ import pyarrow as pa
 import pytest
 
 import cepkit as ck
+from benchmarks.streams import zipf_events
 from cepkit.pattern.parsing.parser import parse
 from cepkit.spark.profile.statistics import profile
 from cepkit.statistics.measuring.estimate import estimate
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.columns import Dropped
-from cepkit.stream.generators import zipf_events
 from cepkit.stream.stream import events
 
 TABLE = zipf_events(60_000, types=20, keys=50)

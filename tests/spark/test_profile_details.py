@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
+from benchmarks.streams import zipf_events
 from cepkit.pattern.parsing.parser import parse
 from cepkit.spark.profile.statistics import profile
 from cepkit.statistics.model import Statistics
-from cepkit.stream.generators import zipf_events
 
 if TYPE_CHECKING:
     from collections.abc import Callable

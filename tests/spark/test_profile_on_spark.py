@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import cepkit as ck
+from benchmarks.streams import zipf_events
 from cepkit.pattern.parsing.parser import parse
 from cepkit.spark.profile.statistics import profile
 from cepkit.statistics.model import Statistics
-from cepkit.stream.generators import zipf_events
 from cepkit.stream.stream import Stream
 from cepkit.stream.warnings import StreamWarning
 

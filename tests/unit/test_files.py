@@ -18,10 +18,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import cepkit as ck
+from benchmarks.streams import main as generate
 from cepkit import files
 from cepkit.errors import CepkitError, FileError
 from cepkit.files import HTML, JSON, PARQUET, check_target, whole_file, whole_folder, write_text
-from cepkit.stream.generators import main as generate
 
 TEXT = "PATTERN SEQ(A a, B b)"
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import cepkit as ck
+from benchmarks.streams import zipf_events
 from cepkit.columnar.slices import cutting
-from cepkit.stream.generators import zipf_events
 from cepkit.threads import VARIABLE
 
 SECONDS = 300.0

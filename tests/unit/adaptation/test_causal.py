@@ -3,10 +3,10 @@
 import pytest
 
 import cepkit as ck
+from benchmarks.streams import drifting_events
 from cepkit.adaptation import Adaptation
 from cepkit.adaptation.causal import Causal
 from cepkit.columnar.slices.plans import SliceRun
-from cepkit.stream.generators import drifting_events
 from tests.unit.adaptation.test_drift import SEGMENT, stream
 from tests.unit.adaptation.test_drift import TEXT as TWO_PAIRS
 

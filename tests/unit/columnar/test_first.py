@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
-from cepkit.stream.generators import zipf_events
+from benchmarks.streams import zipf_events
 
 ROWS = pd.DataFrame(
     {

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import cepkit as ck
 from benchmarks.sharing_searches import STUDIED
+from benchmarks.streams import zipf_events
 from cepkit.costs import COSTS, LATENCY, PARTIAL_MATCHES, Blend
 from cepkit.errors import ArgumentError, PatternError, PlanError, StatisticsError
 from cepkit.pattern.normal_form import normal_form
@@ -18,7 +19,6 @@ from cepkit.plan.nodes import leaves
 from cepkit.sharing import SEARCHES, share_plans
 from cepkit.sharing.searches import Annealing, Exact, GreedyMerge, Tabu
 from cepkit.sharing.workload import Workload
-from cepkit.stream.generators import zipf_events
 from tests.unit.sharing.cases import drawn, measured
 
 TEXTS = {

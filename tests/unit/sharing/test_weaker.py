@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepkit as ck
+from benchmarks.streams import zipf_events
 from cepkit.costs import WORK
 from cepkit.pattern.conditions import conjuncts
 from cepkit.pattern.normal_form import normal_form
@@ -20,7 +21,6 @@ from cepkit.sharing.plan_graph import PlanGraph, Prepared
 from cepkit.sharing.prices import CHECK, HAND_OVER, number_of
 from cepkit.sharing.weakening import weakenings, weaker_nodes
 from cepkit.sharing.workload import Workload
-from cepkit.stream.generators import zipf_events
 from tests.unit.sharing.cases import graph_of, measured, order, prepared
 
 

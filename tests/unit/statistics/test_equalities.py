@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
+from benchmarks.streams import zipf_events
 from cepkit.costs.contract import query_cost
 from cepkit.costs.steps import expected_steps
 from cepkit.costs.work import WORK
@@ -21,7 +22,6 @@ from cepkit.statistics.measuring.estimate import combine, estimate, tally_slice
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.stream_counts import attributes_read, count_stream
 from cepkit.stream.columns import EventColumns
-from cepkit.stream.generators import zipf_events
 from cepkit.stream.stream import events
 
 PAIR = frozenset("ab")

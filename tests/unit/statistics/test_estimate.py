@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
+from benchmarks.streams import zipf_events
 from cepkit.pattern.parsing.parser import parse
 from cepkit.statistics import slice_events
 from cepkit.statistics.measuring.estimate import combine, estimate, tally_slice
 from cepkit.statistics.stream_counts import attributes_read, count_stream
 from cepkit.stream.columns import EventColumns
-from cepkit.stream.generators import zipf_events
 from cepkit.stream.stream import events
 
 TEXT = """PATTERN SEQ(A a, B b, C c)

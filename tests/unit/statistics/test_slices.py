@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
+from benchmarks.streams import zipf_events
 from cepkit.planners import choose
 from cepkit.statistics.measuring.estimate import estimate, estimate_by_slices
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.stream_counts import attributes_read
-from cepkit.stream.generators import zipf_events
 from cepkit.stream.stream import Stream
 
 SEEDS = 40

@@ -3,9 +3,10 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 import pytest
 
+from benchmarks.streams import main, zipf_events
 from cepkit.stream import events
 from cepkit.stream.clicks import ACTIONS, CHANNELS, click_events
-from cepkit.stream.generators import TICKERS, main, stock_events, zipf_events
+from cepkit.stream.generators import TICKERS, stock_events
 
 
 @pytest.mark.parametrize("generate", [zipf_events, stock_events, click_events])
