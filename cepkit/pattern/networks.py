@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from cepkit.lazy import nx
-from cepkit.networks import graph_of
 from cepkit.pattern import nodes as n
 from cepkit.pattern.conditions import conjuncts, variables_of
 from cepkit.pattern.printer import bound_text, expression_text, structure_text
@@ -11,14 +10,8 @@ from cepkit.pattern.query import Query
 from cepkit.pattern.trees import children
 
 
-@graph_of.register(Query)
 def query_graph(query: Query) -> nx.DiGraph[int]:
-    """Return the structure of a query as a tree, node 0 its root, and its conditions.
-
-    A node has a `kind` (the operator, event or condition) and a `label`; an event also has its
-    `variable` and `types` (None: any). Edges of `kind` "item" lead from a node to its items, in
-    order; edges of `kind` "condition" lead from an event to the conditions that read it.
-    """
+    """Return the structure of a query as a tree, and its conditions: `Query.to_networkx`."""
     graph: nx.DiGraph[int] = nx.DiGraph(window=str(query.window) if query.window else "")
     _add(graph, query.written)
     event_of: dict[str, list[int]] = {}

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from cepkit.arguments import typed
 from cepkit.errors import PatternError, Span, UnsupportedError, nearest_column
 from cepkit.lazy import nx
-from cepkit.networks import graph_of
 from cepkit.pattern import conditions as c
 from cepkit.pattern.names import name_text, variable_text
 from cepkit.pattern.nodes import Structure, events_of
@@ -289,11 +288,13 @@ class Query(WithPrinter):
         text: str = sql.sql_of(self, sql.Table(table, time, type, id, unit, dialect), columns)
         return text
 
-    def to_networkx(self) -> nx.DiGraph[Any]:
+    def to_networkx(self) -> nx.DiGraph[int]:
         """Return the structure and the conditions as a directed graph of networkx.
 
         Nodes are numbers, 0 the root, with `kind` (SEQ, NOT, event, condition ...) and `label`; an
         event also has `variable` and `types`. Edges lead from a node to its items, and from events
         to the conditions about them.
         """
-        return graph_of(self)
+        # By name: the texts of a graph stand above patterns.
+        graph: nx.DiGraph[int] = import_module("cepkit.pattern.networks").query_graph(self)
+        return graph

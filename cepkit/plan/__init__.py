@@ -1,6 +1,5 @@
 """Plans: in which order the variables of a pattern are bound."""
 
-from cepkit.plan import networks as networks  # registers the graph of a plan
 from cepkit.plan import printer as printer  # registers how a plan prints
 from cepkit.plan.checks import as_plan, check_plan
 from cepkit.plan.nodes import ExpectedStep, OrderPlan, Pair, Plan, TreePlan
@@ -13,6 +12,5 @@ __all__ = [
     "TreePlan",
     "as_plan",
     "check_plan",
-    "networks",
     "printer",
 ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from cepkit.errors import PlanError
 from cepkit.lazy import nx
-from cepkit.networks import graph_of
+from cepkit.pattern.nodes import labels_of
 from cepkit.pattern.policies import Strategy
 from cepkit.plan.logarithms import from_log, log
 from cepkit.plan.validity import Decided, Validity
@@ -279,13 +279,13 @@ class Plan(WithPrinter):
         known = self.statistics if statistics is None else statistics
         return self.decided.validity(" | ".join(map(str, self.branches)), self.planner, known)
 
-    def to_networkx(self) -> nx.DiGraph[Any]:
+    def to_networkx(self) -> nx.DiGraph[tuple[int, int]]:
         """Return the plan as a directed graph of networkx: chains of states, and trees.
 
         Nodes are (branch, number), with `kind`, `label`, `variables` and, where they are known, the
         expected numbers of their steps.
         """
-        return graph_of(self)
+        return _graph(self)
 
     @property
     def seconds(self) -> float | None:
@@ -341,3 +341,60 @@ def _relative_error(statistics: Statistics, variables: Iterable[str]) -> float:
             if names <= known and selectivity.share
         )
     )
+
+
+def _graph(plan: Plan) -> nx.DiGraph[tuple[int, int]]:
+    """Return a plan as the chain of an automaton for each order, and a tree for each tree."""
+    graph: nx.DiGraph[tuple[int, int]] = nx.DiGraph(planner=plan.planner, cost=plan.cost)
+    query = None if plan.statistics is None else plan.statistics.query
+    labels = {} if query is None else labels_of(query.structure)
+    for number, branch in enumerate(plan.branches):
+        steps = plan.expected[number] if plan.expected else ()
+        expected: dict[str, dict[str, Any]] = {
+            step.variable: {
+                "candidates": step.candidates,
+                "partial_matches": step.partial_matches,
+                "alive": step.alive,
+            }
+            for step in steps
+        }
+        match branch:
+            case OrderPlan(order):
+                graph.add_node((number, 0), kind="start", label="q0", variables=())
+                for place, variable in enumerate(order, start=1):
+                    final = place == len(order)
+                    graph.add_node(
+                        (number, place),
+                        kind="final" if final else "state",
+                        label="F" if final else f"q{place}",
+                        variables=order[:place],
+                        **expected.get(first_member(variable), expected.get(variable, {})),
+                    )
+                    event = labels.get(variable, variable)
+                    graph.add_edge((number, place - 1), (number, place), label=event)
+            case TreePlan(root):
+                _add_tree(graph, root, number, labels)
+            case _:
+                assert_never(branch)
+    return graph
+
+
+def _add_tree(
+    graph: nx.DiGraph[tuple[int, int]], tree: Tree, branch: int, labels: dict[str, str]
+) -> tuple[int, int]:
+    match tree:
+        case str():
+            sources = []
+        case Pair(left, right):
+            sources = [_add_tree(graph, side, branch, labels) for side in (left, right)]
+        case _:
+            assert_never(tree)
+    node = branch, sum(one[0] == branch for one in graph)
+    graph.add_node(
+        node,
+        kind="join" if sources else "leaf",
+        label=tree_text(tree) if sources else labels.get(tree_text(tree), tree_text(tree)),
+        variables=leaves(tree),
+    )
+    graph.add_edges_from((source, node) for source in sources)
+    return node

@@ -1,11 +1,9 @@
 """Graphs of cepkit are graphs of networkx too, and networkx alone can draw them."""
 
 import networkx as nx
-import pytest
 
 import cepkit as ck
 from cepkit.automata.mechanisms import MECHANISMS
-from cepkit.networks import graph_of
 from tests.unit.figures.test_player import stream_of
 
 PATTERN = ck.parse("PATTERN SEQ(A a, NOT(X n), B b, KL(C c)) WHERE a.price < b.price WITHIN 9 s")
@@ -73,8 +71,3 @@ def test_a_tree_leads_from_its_leaves_to_its_root():
     assert nx.is_arborescence(graph.reverse())
     leaves = [node for node, degree in graph.in_degree if degree == 0]
     assert sorted(graph.nodes[leaf]["label"] for leaf in leaves) == ["a: A", "b: B", "c: C"]
-
-
-def test_graph_of_refuses_values_that_are_no_graph():
-    with pytest.raises(TypeError, match="int is not a graph"):
-        graph_of(3)
