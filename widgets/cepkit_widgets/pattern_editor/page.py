@@ -17,10 +17,10 @@ from cepkit.figures.diagrams.pictures import pictures
 from cepkit.figures.diagrams.plan_canvas import side_by_side
 from cepkit.figures.kit.svg import to_svg
 from cepkit.pattern.query import Query
-from cepkit.pattern.words import in_words
 from cepkit.plan.checks import as_plan
 from cepkit.printing import html_text
 from cepkit.tables import count_text, number
+from cepkit_widgets.in_words import in_words
 from cepkit_widgets.kit.parts import (
     ERROR_PLACE,
     Suggestions,

@@ -15,11 +15,11 @@ from cepkit.figures.diagrams.pictures import pictures
 from cepkit.figures.diagrams.plan_canvas import side_by_side
 from cepkit.figures.kit.svg import to_svg
 from cepkit.pattern.query import Query
-from cepkit.pattern.words import in_words
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.printing import html_text
 from cepkit.stream.stream import Stream
 from cepkit.tables import count_text
+from cepkit_widgets.in_words import in_words
 from cepkit_widgets.kit.parts import Cell, html_text_lines, scrolling, style, table
 from cepkit_widgets.matches.known import KnownMatches
 from cepkit_widgets.matches.look import Looker

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.parsing.parser import parse
-from cepkit.pattern.words import in_words
+from cepkit_widgets.in_words import in_words
 from tests.strategies import OPERATORS, queries
 
 ANY = "Other events may come in between, and every combination that fits is a match."
