@@ -222,7 +222,9 @@ def aggregate(
         with limited_to(threads), showing("drawing", progress):
             return estimate(stream, by_name[ALONE], error, confidence, seed, method, emit)
     if stream.lateness is not None:
-        return _on_stream(stream, by_name, by_query, method, emit, share)
+        from cepkit.spark.streaming import aggregate as on_stream
+
+        return on_stream.aggregate(stream, by_name, by_query, method, emit, share)
     with limited_to(threads), showing("aggregating", progress):
         result: Any = _aggregate_recorded(
             stream, by_name, by_query, several, method, emit, share, options.slice_seconds
@@ -288,7 +290,8 @@ def _aggregate_recorded(
         if several:
             return workers(slice_seconds=slice_seconds)
         attributes = {*queries[0].group_by, *attributes_of(by_query[0])}
-        where: Where = "auto" if slice_seconds is None and _are_quick(plans) else "workers"
+        quick = slice_seconds is None and all(map(choosing.is_quick, plans.values()))
+        where: Where = "auto" if quick else "workers"
         part = at_hand(stream, queries, attributes, where=where, output=False)
         if part.place == "spark":
             return workers(slice_seconds=slice_seconds)[0]
@@ -297,24 +300,6 @@ def _aggregate_recorded(
         )
     results = aggregate_here(stream, by_name, by_query, method, emit, share if several else "none")
     return results if several else results[0]
-
-
-def _on_stream(
-    stream: Stream,
-    queries: Mapping[str, Query],
-    functions: Sequence[Mapping[str, Function]],
-    method: str,
-    emit: Emit,
-    share: Shared,
-) -> StreamFrame:
-    """Return the aggregates of a query, or several, in a streaming DataFrame."""
-    from cepkit.spark.streaming import aggregate as on_stream
-
-    return on_stream.aggregate(stream, queries, functions, method, emit, share)
-
-
-def _are_quick(plans: Mapping[int, Plan]) -> bool:
-    return all(choosing.is_quick(plan) for plan in plans.values())
 
 
 def _plans_on_spark(stream: Stream, queries: Sequence[Query], method: str) -> dict[int, Plan]:

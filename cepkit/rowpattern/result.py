@@ -14,7 +14,6 @@ from cepkit.memory import Room
 from cepkit.printing import Printed, html_lines, html_output
 from cepkit.progress import Progress, showing
 from cepkit.rowpattern.binding import BoundQuery
-from cepkit.rowpattern.explanation import explanation
 from cepkit.rowpattern.nodes import RowQuery
 from cepkit.rowpattern.rows import PartitionedRows, ranks, rows_of
 from cepkit.rowpattern.run import Prepared, prepare
@@ -112,7 +111,7 @@ class RowMatches(Translatable, Exported, Printed):
             rows = self._local()
         head = f"{count_text(len(rows), 'row')}, {count_text(len(rows.bounds) - 1, 'partition')}"
         result = f"{count_text(len(self), 'row')} in the result"
-        return "\n".join((head, *explanation(self._prepared), result))
+        return "\n".join((head, *self._prepared.explained(), result))
 
     def _unsorted(self) -> Iterator[pa.Table]:
         return self._prepared.batches(self._local())

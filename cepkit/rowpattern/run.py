@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -10,7 +10,16 @@ import pyarrow as pa
 from cepkit.errors import PatternError
 from cepkit.rowpattern.binding import BoundQuery, bind
 from cepkit.rowpattern.columns import as_array, evaluate, kind_text
-from cepkit.rowpattern.expressions import Column, Constant, Expression, Fold, Here, Label, Leaf
+from cepkit.rowpattern.expressions import (
+    Column,
+    Constant,
+    Expression,
+    Fold,
+    Here,
+    Label,
+    Leaf,
+    place_text,
+)  # fmt: skip
 from cepkit.rowpattern.names import NameBinder, Names
 from cepkit.rowpattern.nodes import Key, Named, RowQuery
 from cepkit.rowpattern.operations import comparable
@@ -18,6 +27,7 @@ from cepkit.rowpattern.output import leaf_kind, result_table
 from cepkit.rowpattern.program import Instructions, compile_pattern
 from cepkit.rowpattern.rows import PartitionedRows, ranks, rows_of
 from cepkit.rowpattern.search import MatchedRows, PreferredSearch, as_truth, check_truth
+from cepkit.tables import count_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +53,30 @@ class Prepared:
         for matches in search.matches():
             table = result_table(self.bound, self.program, rows, matches)
             yield around(table, self.selected, self.where)
+
+    def explained(self) -> list[str]:
+        """Return how the query runs, in lines."""
+        bound, query = self.bound, self.bound.query
+        pattern = "" if query.span is None else place_text(query.span)
+        lines = [f"{pattern}: {count_text(self.program.size, 'step')}"]
+        for name in query.variables:
+            ways = [
+                *_conditions_text("for all rows at once", bound.filters[name]),
+                *_conditions_text("of each row that is tried", bound.conditions[name]),
+            ]
+            lines.append(f"  {name}: {'; '.join(ways) or 'any row'}")
+        if any(bound.conditions.values()):
+            lines.append("searched row by row: the preferred way, and back where a condition fails")
+        else:
+            lines.append("searched by compiled loops, in one pass: rows x steps")
+        skip = " ".join(filter(None, (query.skip.to.upper(), query.skip.variable)))
+        lines.append(f"after a match: {skip}")
+        return lines
+
+
+def _conditions_text(when: str, parts: Iterable[Expression]) -> list[str]:
+    texts = " AND ".join(place_text(part.span) for part in parts)
+    return [f"{texts} ({when})"] if texts else []
 
 
 def prepare(query: RowQuery, empty: pa.Table) -> Prepared:

@@ -10,7 +10,6 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from cepkit.errors import UnsupportedError
 from cepkit.rowpattern.binding import BoundQuery
-from cepkit.rowpattern.explanation import explanation
 from cepkit.rowpattern.nodes import RowQuery
 from cepkit.rowpattern.rows import rows_of
 from cepkit.rowpattern.run import Prepared, prepare
@@ -52,7 +51,7 @@ class SparkRowMatches(ResultFrame, Translatable):
             rows,
             title=f"Rows of {query.table}, matched",
             route=f"each {', '.join(self._prepared.bound.partition)} by one task",
-            explanation=lambda: "\n".join((self.route, *explanation(self._prepared))),
+            explanation=lambda: "\n".join((self.route, *self._prepared.explained())),
         )
 
     def _bound(self) -> BoundQuery:
