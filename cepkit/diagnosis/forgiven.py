@@ -15,12 +15,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from cepkit.budget import Work, WorkBoundError
-from cepkit.columnar.compile.program import StepCounters
+from cepkit.columnar.compile.program import Program, StepCounters
 from cepkit.columnar.compile.query import compile_branch
 from cepkit.columnar.parts import Part, parts_of
 from cepkit.columnar.run import Run
 from cepkit.columnar.slices.binding import Binder
-from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import Owned
 from cepkit.diagnosis.event_table import Combinations, Ints
 from cepkit.diagnosis.measures import Floats, Measures, forbidden_together
@@ -40,6 +39,9 @@ _SLICES, _SLICE = 16, 1 << 20
 """The most slices of the rest, and the least work for each."""
 _MATCH = 8
 """The work for a match that is looked at, in candidates."""
+
+_CANDIDATES = 4
+"""For each event in a budget the engine, which is faster, may look at so many candidates."""
 
 T = TypeVar("T")
 
@@ -87,7 +89,8 @@ def nearest_by_engine(
         limit = max(near.values())[:2] if len(near) == most else (np.inf, np.inf)
         missing = _Missing(measures, requirement, number, most, limit)
         end, number_of_all = 0, 0
-        for done, (some, count) in in_slices(relaxed, order, columns, missing.nearest, budget):
+        program = compile_branch(relaxed, by_keys(relaxed, order))
+        for done, (some, count) in in_slices([program], columns, missing.nearest, budget):
             near, number_of_all, end = _nearest(most, near, some), number_of_all + count, done
         if end < len(columns):
             cut[requirement] = end
@@ -132,7 +135,7 @@ def _without(
             return None
 
 
-def _by_keys(branch: Branch, order: Sequence[str]) -> list[str]:
+def by_keys(branch: Branch, order: Sequence[str]) -> list[str]:
     """Return variables in the order that finds most by a key, as early as may be."""
     requirements = req.requirements_of(branch)
     plans = []
@@ -159,28 +162,32 @@ class _Spending(StepCounters):
 
 
 def in_slices(
-    branch: Branch,
-    order: Sequence[str],
+    programs: Sequence[Program],
     columns: EventColumns,
-    make: Callable[[Iterator[Block], Work], T],
+    make: Callable[[Sequence[Run], Part, Work], T],
     budget: int,
+    *,
+    counts: bool = False,
 ) -> Iterator[tuple[int, T]]:
     """Yield the end of each slice with what is made of its matches, as far as a budget allows.
 
     Args:
-        order: The variables, the rarest first.
-        make: Makes it in several threads at once; blocks are valid one at a time.
+        make: Makes it of a run of each program, in several threads at once.
         budget: The most work; about what all slices may need, and never much more.
+        counts: Whether only the numbers of matches are wanted, and only those of all slices.
     """
-    program = compile_branch(branch, _by_keys(branch, order))
     ts, total, done, spent = columns.ts, len(columns), 0, 0
+    budget *= _CANDIDATES
 
     def job(part: Part, most: int) -> Iterator[tuple[int, T, int]]:
         work = Work(most)
-        counters = [_Spending(step.name, work=work) for step in program.work]
-        blocks = Run(Binder(program, part.columns, part.owned).bound(), counters).blocks()
-        made = make(map(part.placed, blocks), work)
-        yield part.end, made, work.done
+        runs = []
+        for program in programs:
+            bound = Binder(program, part.columns, part.owned).bound()
+            steps = (*program.work, *program.listed)
+            counters = [_Spending(step.name, work=work) for step in steps]
+            runs.append(Run(bound, counters, "count" if counts else "every"))
+        yield part.end, make(runs, part, work), work.done
 
     until, slices = min(total, max(_FIRST_ROWS, total // _FIRST_PART)), 1
     try:
@@ -190,13 +197,15 @@ def in_slices(
             until = int(np.searchsorted(ts, ts[until - 1], side="right"))
             since = int(ts[done]) if done else None
             owned = Owned(since, int(ts[until]) if until < total else None)
-            parts = parts_of([program], columns, owned, -(-(until - done) // slices), 0)
+            parts = parts_of(programs, columns, owned, -(-(until - done) // slices), 0)
             jobs = (partial(job, part, 4 * budget // slices) for part in parts)
             for done, made, work in in_order(jobs, number_of_threads()):
                 spent += work
                 yield done, made
             if is_first:
                 until = min(total, done + done * budget // max(1, spent))
+                if counts and until < total:
+                    return
                 slices = min(_SLICES, 1 + spent * (until - done) // (done * _SLICE))
     except WorkBoundError:
         return
@@ -218,12 +227,12 @@ class _Missing:
     most: int
     limit: tuple[float, float]
 
-    def nearest(self, blocks: Iterator[Block], work: Work) -> tuple[Near, int]:
-        """Return the nearest misses among some matches, and how many violate the requirement."""
+    def nearest(self, runs: Sequence[Run], part: Part, work: Work) -> tuple[Near, int]:
+        """Return the nearest misses among the matches of a slice, and how many violate it."""
         branch, near, count, limit = self.measures.branch, Near(), 0, self.limit
         by_engine = isinstance(self.requirement, req.Holds | req.Absent) or branch.repeated
         about = req.variables_in(self.requirement, branch.variables)
-        for block in blocks:
+        for block in map(part.placed, runs[0].blocks()):
             work.take(_MATCH * block.size)
             if isinstance(self.requirement, req.Absent):
                 rows = {v: block.events(v).astype(np.int64) for v in branch.variables}

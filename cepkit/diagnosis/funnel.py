@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cepkit.budget import Work
+from cepkit.diagnosis.counting import counts_by_engine
 from cepkit.diagnosis.measures import Measures
 from cepkit.diagnosis.search import Coverage, Search
 from cepkit.diagnosis.sets import SetSearch, counted, demands_of
@@ -86,7 +87,12 @@ def branch_funnel(
     demands = demands_of(branch)
     ignored = frozenset(demands)
     search = Search(measures, steps, work, grouped=grouped, counting=True, ignored=ignored)
-    single = sum(block.groups for block in search.blocks())
+    if (counts := counts_by_engine(search)) is None:
+        single = sum(block.groups for block in search.blocks())
+    else:
+        first = len(search.candidates(steps[0]))
+        search.counts, search.coverage = counts, Coverage(steps[0], first, first)
+        single = [first, *(after for _, after in counts.values())][-1]
     matches: int | None = single
     rows: list[FunnelRow] = []
 

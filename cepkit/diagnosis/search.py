@@ -102,21 +102,19 @@ class Search:
 
     def __post_init__(self) -> None:
         every = req.requirements_of(self.measures.branch)
-        self._active = [r for r in every if r not in self.ignored]
+        self.active = [r for r in every if r not in self.ignored]
         # Random numbers: the sum of a few of them tells which they are.
         keys = np.random.default_rng(0).integers(1 << 58, size=len(every))
         self.keys = {r: int(key) for r, key in zip(every, keys, strict=True)}
         names = self.measures.branch.variables
         self.bits = {name: 1 << min(i, 62) for i, name in enumerate(names)}
         self.far = [
-            r
-            for r in self._active
-            if isinstance(r, req.SamePartition | req.Within | req.SideBySide)
+            r for r in self.active if isinstance(r, req.SamePartition | req.Within | req.SideBySide)
         ]
         self._candidates: dict[str, Partials] = {}
         self._indexes: dict[tuple[str, str | None], KeyIndex] = {}
         self._of_some = [*self._settled()]
-        self._scopes = SearchScopes(self.measures, self._active, self.tolerance, self.stretch)
+        self._scopes = SearchScopes(self.measures, self.active, self.tolerance, self.stretch)
 
     def blocks(self) -> Iterator[Partials]:
         """Yield combinations of all positive variables, some at a time, in no order."""
@@ -167,7 +165,7 @@ class Search:
             return
         variable, rest = todo[0], todo[1:]
         grouped = variable in self.grouped
-        key = join_key(self._active, variable, partials.rows)
+        key = join_key(self.active, variable, partials.rows)
         # The scope and the key are counted with the pairs.
         counted = self.counted(variable, partials.rows) if self.counting else []
         counted = counted[1 if key is None else 2 :]
@@ -218,7 +216,7 @@ class Search:
 
     def _settled(self) -> Iterator[tuple[req.Requirement, frozenset[str]]]:
         """Yield the requirements that no further event can change, with their variables."""
-        for requirement in self._active:
+        for requirement in self.active:
             match requirement:
                 case req.Distinct():
                     pass
@@ -248,7 +246,7 @@ class Search:
         """Return what is counted where a variable is bound after others; None: its scope."""
         if not bound:
             return [*self.far]
-        key = join_key(self._active, variable, bound)
+        key = join_key(self.active, variable, bound)
         first = [] if key is None else [key.requirement]
         due = [r for r in (*self.far, *self._due(variable, bound)) if r not in first]
         # The scope contains a window in time already.
@@ -310,7 +308,7 @@ class Search:
 
     def _with_absences(self, partials: Partials) -> Partials:
         """Return the combinations with each NOT taken into account."""
-        for requirement in self._active:
+        for requirement in self.active:
             if not isinstance(requirement, req.Absent) or not len(partials):
                 continue
             before, size = partials, len(partials)

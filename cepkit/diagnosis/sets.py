@@ -40,9 +40,9 @@ from cepkit.pattern.normal_form import Branch, next_in
 from cepkit.pattern.policies import Strategy
 from cepkit.stream.columns import Column
 
-_TOGETHER = 1 << 20
+TOGETHER = 1 << 20
 """The number of sets that are tried at a time."""
-_TRIED = 10_000_000
+TRIED = 10_000_000
 """The most sets that are tried in all."""
 _ROWS = 4_000_000
 """The most choices of the other events that are counted."""
@@ -122,7 +122,7 @@ class SetSearch:
         seen = np.empty((0, len(names)), dtype=np.int64)
         with _bounded():
             bound, run = self._run(program)
-            for rows, _ in run.fitting(Tries(_TRIED, _TOGETHER, alone=True)):
+            for rows, _ in run.fitting(Tries(TRIED, TOGETHER, alone=True)):
                 events = [bound.candidates[v].rows[rows[v]] for v in names]
                 new = np.stack(events, axis=1).astype(np.int64)
                 seen = np.unique(np.concatenate((seen, new)), axis=0)
@@ -173,7 +173,7 @@ class SetSearch:
     def _offers(self, program: Program, most: int) -> Iterator[Offers]:
         """Yield the rows that have sets to make combinations with, and such sets."""
         arrival = None if self._table.came_in_order else self._table.arrival
-        tries = Tries(_TRIED, _TOGETHER, alone=True)
+        tries = Tries(TRIED, TOGETHER, alone=True)
         with _bounded():
             _, run = self._run(program)
             for rows, size in run.fitting(tries):

@@ -40,9 +40,6 @@ from cepkit.tables import count_text
 BUDGET = 40_000_000
 """The most events in combinations that each part of an answer looks at: some seconds."""
 
-_CANDIDATES = 4
-"""For each event in a budget the engine, which is faster, may look at so many candidates."""
-
 _MOST_SETS = 300
 """The most combinations with sets that are measured for each requirement that they may fail in."""
 
@@ -321,9 +318,9 @@ def _near_misses(
     order = question.cheapest(number)
     alone: dict[req.Requirement, int] | None
     if question.violations == 1 and can_be_forgiven(branch):
-        most, total = _CANDIDATES * question.budget, len(question.table.columns)
+        total = len(question.table.columns)
         found, alone, ends = nearest_by_engine(
-            inspector.measures, order, question.limit, most, ignored
+            inspector.measures, order, question.limit, question.budget, ignored
         )
         cut = [
             f"near misses that fail in {req.text_of(requirement)} were looked for among the first "

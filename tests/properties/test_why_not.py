@@ -9,13 +9,16 @@ from typing import Any, get_args
 
 import pytest
 from hypothesis import assume, given
+from hypothesis import event as noted
 from hypothesis import strategies as st
 
 from cepkit.budget import Work
-from cepkit.diagnosis import forgiven
+from cepkit.diagnosis import forgiven, funnel
+from cepkit.diagnosis.counting import counts_by_engine
 from cepkit.diagnosis.event_table import EventTable
 from cepkit.diagnosis.findings import Inspector
 from cepkit.diagnosis.forgiven import can_be_forgiven, nearest_by_engine
+from cepkit.diagnosis.funnel import branch_funnel
 from cepkit.diagnosis.measures import Measures
 from cepkit.diagnosis.nearest import nearest_and_alone
 from cepkit.diagnosis.search import Search
@@ -24,7 +27,7 @@ from cepkit.diagnosis.why_not import why_not
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes
 from cepkit.pattern.bounds import bound_of
-from cepkit.pattern.normal_form import Branch, normal_form
+from cepkit.pattern.normal_form import Branch, normal_form, runs_as_absences
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.query import Query
 from cepkit.pattern.requirements import (
@@ -455,3 +458,34 @@ def test_the_engine_finds_the_near_misses_of_the_search_with_any_number_of_threa
         return sorted(sum(f.relative for f in findings) for findings in each)
 
     assert sizes(found) == pytest.approx(sizes(expected))
+
+
+@given(data=st.data())
+def test_the_engine_counts_the_funnel_of_the_search_with_any_number_of_threads(
+    data: st.DataObject,
+) -> None:
+    case = data.draw(TIMED | SETS)
+    columns = events(as_table(case.events), time="ts", type="kind", ties=case.ties).columns(
+        attributes_read(case.query)
+    )
+    branch = runs_as_absences(data.draw(st.sampled_from(normal_form(case.query))))
+    measures = Measures(EventTable.of(columns, case.query), branch)
+    order = data.draw(st.permutations(branch.variables))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(funnel, "counts_by_engine", lambda *_: None)
+        expected = branch_funnel(measures, 1, order, Work())
+    by_engine = []
+    with pytest.MonkeyPatch.context() as patch:
+
+        def counts(*arguments: Any) -> Any:
+            by_engine.append(counts_by_engine(*arguments))
+            return by_engine[-1]
+
+        patch.setattr(funnel, "counts_by_engine", counts)
+        patch.setenv(VARIABLE, "4")
+        patch.setattr(forgiven, "_FIRST_ROWS", data.draw(st.sampled_from([1, 3, 64])))
+        patch.setattr(forgiven, "_SLICE", data.draw(st.sampled_from([1, 1 << 20])))
+        with limited_to(data.draw(st.sampled_from([1, 2, 4]))):
+            assert branch_funnel(measures, 1, order, Work()) == expected
+    noted(f"by engine: {by_engine[0] is not None}, sets: {bool(branch.repeated)}")

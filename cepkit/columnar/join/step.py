@@ -91,10 +91,11 @@ class Join:
         if owners is not None:
             low = owners.low(bound, partials, low)
         candidates = _in(low, high)
-        counters.look_at(candidates)
         counters.by_value = counters.by_value or bound.by_value is not None
         if not (bound.bands or bound.residuals):
+            counters.candidates += candidates  # without a look at any
             return candidates
+        counters.look_at(candidates)
         loop = self._choose_loop(bound, looked_at, partials, size, counts=True)
         done = number = 0
         while done < size:

@@ -141,7 +141,7 @@ def test_keys_that_differ_are_no_quantities():
 
 def test_work_is_bounded_and_says_where_it_ended():
     rows = [(i / 10, kind, 1.0) for i in range(200) for kind in "AB"]
-    query = ck.parse("PATTERN SEQ(A a, B b) WHERE a.price < b.price WITHIN 10 seconds")
+    query = ck.parse("PATTERN SEQ(A a, B b) WHERE a.price < b.price WITHIN 200 EVENTS")
     why = why_not(stream_of(rows), query, {}, plan=as_plan(None, query), budget=2000)
     (stretch,) = [row for row in why.funnel if row.kind == "stretch"]
     assert 0 < stretch.after < 200
@@ -151,6 +151,17 @@ def test_work_is_bounded_and_says_where_it_ended():
     assert scope.before == stretch.after * 200
     why = why_not(stream_of(rows), query, {}, plan=as_plan(None, query), budget=50)
     assert "lower bounds" in why.notes[0]
+
+
+def test_funnel_within_a_time_counts_all_pairs_for_less_work():
+    rows = [(i / 10, kind, 1.0) for i in range(200) for kind in "AB"]
+    query = ck.parse("PATTERN SEQ(A a, B b) WHERE a.price < b.price WITHIN 10 seconds")
+    why = why_not(stream_of(rows), query, {}, plan=as_plan(None, query), budget=2000)
+    assert [(row.kind, row.before, row.after) for row in why.funnel][2:] == [
+        ("scope", 200 * 200, 100 * 100 + 100 * 99 // 2),
+        ("condition", 100 * 100 + 100 * 99 // 2, 0),
+    ]
+    assert why.found is False
 
 
 def test_an_empty_stream_has_an_answer():
