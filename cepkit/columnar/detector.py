@@ -336,7 +336,9 @@ class Detector:
         own = self.counters if counters is None else counters
         blocks: Iterator[tuple[int, Block]] | None = None
         if self.query.in_turn:
-            blocks = self._next_matches(columns, own, slice_rows=self._slice_rows)
+            blocks = self._next_matches(
+                columns, own, slice_rows=self._slice_rows, threads=self._threads
+            )
         elif self._plans is None and (owned.since is not None or owned.until is not None):
             blocks = matches_of(self.query, columns, owned, own, choice)
         if blocks is not None:

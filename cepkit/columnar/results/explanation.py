@@ -53,7 +53,7 @@ class Explanation(Printed):
 
     Attributes:
         plan: The plan that was run.
-        in_order: What was done in the order of the stream, by one thread, and why; "" if nothing.
+        in_order: What was done in the order of the stream, and why; "" if nothing.
     """
 
     plan: Plan

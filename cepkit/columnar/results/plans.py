@@ -192,7 +192,10 @@ def explanation_of(query: Query, plan: Plan, work: SliceWork) -> Explanation | A
 def _in_order(query: Query) -> str:
     """Return what is done in the order of the stream, as a line of an explanation."""
     if query.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
-        return "in the order of the stream, by one thread: each match depends on those before it"
+        return (
+            "candidates gathered side by side, matches found in the order of the stream: each match"
+            " depends on those before it"
+        )
     if query.after_match is not None:
         return "found side by side, chosen in the order of the stream: AFTER MATCH SKIP"
     return ""

@@ -12,8 +12,9 @@ consumed. So the result does not depend on the plan. There are two methods:
   is tried, and if it takes less work batches continue; they are the only method for sets, `corr`
   and user functions between events, integers beyond 2^53, and events out of order.
 
-Consumed events carry over, so slices run in sequence; the searches of a slice need memory for its
-candidates, and the stream one byte for each event.
+Consumed events carry over, so slices are searched in sequence; their candidates, which depend on no
+match, are gathered side by side. The searches of a slice need memory for its candidates, and the
+stream one byte for each event.
 
 A search binds the last variable of a branch to an event and then the others in pattern order, each
 within the range given by tables, searches and bands. A branch has one search for each variable that
@@ -23,8 +24,9 @@ can be last.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from itertools import product
 from time import perf_counter
 
@@ -48,6 +50,7 @@ from cepkit.pattern.evaluation.source import has_source
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.rewrite import MIRRORED
 from cepkit.stream.columns import EventColumns
+from cepkit.threads import in_order
 
 
 def search_programs(branches: Sequence[Branch]) -> tuple[tuple[int, Program], ...] | None:
@@ -136,6 +139,9 @@ def _with_single_sides(step: Step) -> Step:
 PATIENCE = 16
 """Searches are compared with batches beyond this many examined candidates for each event."""
 
+GATHERED = 4
+"""The most slices whose candidates are gathered at the same time: one thread searches no faster."""
+
 STRETCH = 1 << 19
 """The work of batches is compared with that of searches after this many events."""
 
@@ -150,6 +156,7 @@ def next_matches(
     first: int = 0,
     last: int | None = None,
     slice_rows: int | None = None,
+    threads: int = 1,
 ) -> Iterator[tuple[int, SetBlock]]:
     """Yield branch numbers and matches in batches, in stream order of their slices.
 
@@ -163,16 +170,20 @@ def next_matches(
         first: The first event that can be last in a match.
         last: The end of those; None: that of the stream.
         slice_rows: Events of a slice; None: chosen from the window.
+        threads: The most threads that gather the candidates of slices.
     """
     columns = numbered(programs[0], columns)
     consumed = np.zeros(len(columns), dtype=np.bool_) if taken is None else taken
-    searcher = _Searcher(branches, programs, columns, consumed, counters)
-    batches = Batches(programs, columns, consumed, counters, slice_rows)
-    method = _Method(searcher, batches)
     whole = any(clock != "time" for program in programs for _, clock in program.windows)
     window = None if whole else programs[0].window
-    for begin, since, end in slices(columns.ts, window, slice_rows, first, last):
-        yield from method.blocks(begin, since, end)
+    cuts = [*slices(columns.ts, window, slice_rows, first, last)]
+    threads = min(threads, GATHERED, len(cuts))
+    searcher = _Searcher(branches, programs, columns, consumed, counters, keeps=threads == 1)
+    method = _Method(searcher, Batches(programs, columns, consumed, counters, slice_rows))
+    jobs = (partial(method.prepared, *each) for each in cuts)
+    for blocks in in_order(jobs, threads if searcher.possible else 1):
+        yield from blocks()
+        del blocks  # and its candidates, before the next ones are gathered
 
 
 class _Method:
@@ -188,9 +199,19 @@ class _Method:
         self._patience = PATIENCE
         self._work_of_searches = math.inf
 
-    def blocks(self, begin: int, first: int, end: int) -> Iterator[tuple[int, SetBlock]]:
+    def prepared(
+        self, begin: int, first: int, end: int
+    ) -> Iterator[Callable[[], Iterator[tuple[int, SetBlock]]]]:
+        """Yield the function that finds the matches of a slice; any thread may prepare it."""
+        searches = cache(partial(self._searcher.searches, begin, first, end))
+        if not self._by_batches:
+            searches()
+        yield partial(self._blocks, searches, first, end)
+
+    def _blocks(
+        self, searches: Callable[[], _Searches | None], first: int, end: int
+    ) -> Iterator[tuple[int, SetBlock]]:
         """Yield branch and matches for the last events from `first` to `end`."""
-        searches: _Searches | None = None
         while first < end:
             if self._by_batches:
                 until = min(end, first + STRETCH) if self._searcher.possible else end
@@ -200,11 +221,11 @@ class _Method:
                 self._by_batches = work <= self._work_of_searches
                 first = until
                 continue
-            searches = searches or self._searcher.searches(begin, first, end)
-            if searches is None:
+            made = searches()
+            if made is None:
                 yield from self._batches.blocks(first, end)
                 return
-            reached, work, matches = searches.taken(first, end, self._patience)
+            reached, work, matches = made.taken(first, end, self._patience)
             yield from matches
             self._work_of_searches = work / max(1, reached - first)
             first = reached
@@ -230,6 +251,7 @@ class _Searcher:
     Args:
         programs: Their programs, for the variables and their place in the counters.
         consumed: For each event whether a match has it; events that are taken are added.
+        keeps: Whether searches keep what they are made of; not if several wait for their turn.
     """
 
     def __init__(
@@ -239,7 +261,10 @@ class _Searcher:
         columns: EventColumns,
         consumed: npt.NDArray[np.bool_],
         counters: Sequence[Sequence[StepCounters]],
+        *,
+        keeps: bool,
     ) -> None:
+        self._keeps = keeps
         self._branches = branches
         self._programs = programs
         self._columns = columns
@@ -262,10 +287,11 @@ class _Searcher:
         bound = self._bound(begin, first, end)
         branches = [self._branches[number] for number, _ in self._searches]
         built = tables_of(branches, bound)
-        self._counters[0][0].seconds += perf_counter() - began
         if built is None:
             return None
-        return _Searches(self, bound, *built, _lasts(built[0], bound, begin, first))
+        lasts = _lasts(built[0], bound, begin, first)
+        kept = bound if self._keeps else ()
+        return _Searches(self, kept, *built, lasts, perf_counter() - began)
 
     def _bound(self, begin: int, first: int, end: int) -> list[BoundProgram]:
         assert self._searches is not None
@@ -287,14 +313,18 @@ class _Searcher:
         lasts: LastEvents,
         memory: npt.NDArray[np.int32],
         patience: int,
+        seconds: float,
     ) -> tuple[int, int, Iterator[tuple[int, SetBlock]]]:
         """Take matches, one after the other, as long as patience lasts.
+
+        Args:
+            seconds: What their preparation took, if it is not counted yet.
 
         Returns:
             The number of last events tried, the work, and branch and matches.
         """
         assert self._searches is not None
-        began = perf_counter()
+        began = perf_counter() - seconds
         width = max(len(program.variables) for program in self._programs)
         rows = np.empty((len(lasts.rows), width), dtype=np.int32)
         matched = MatchArrays(rows, np.empty(len(rows), dtype=np.int32))
@@ -326,8 +356,9 @@ class _Searches:
     """The searches of one slice, which can pause and continue.
 
     Args:
-        bound: The programs. They are freed together with their arrays: memory released in one piece
+        bound: The programs, to be freed together with their arrays: memory released in one piece
             can be reused for the next slice without going back to the system.
+        seconds: The time that it took to make them.
     """
 
     def __init__(
@@ -337,8 +368,10 @@ class _Searches:
         tables: Tables,
         decide: Decide,
         lasts: LastEvents,
+        seconds: float,
     ) -> None:
         self._searcher = searcher
+        self._seconds = seconds
         self._bound = bound
         self._tables = tables
         self._decide = decide
@@ -352,8 +385,9 @@ class _Searches:
         """Return the progress of the searches, their work, and branch and matches."""
         lasts = self._lasts.since(first)
         tried, work, matches = self._searcher.taken(
-            self._tables, self._decide, lasts, self._memory, patience
+            self._tables, self._decide, lasts, self._memory, patience, self._seconds
         )
+        self._seconds = 0.0
         reached = end if tried == len(lasts.rows) else lasts.begin + int(lasts.rows[tried])
         return reached, work, matches
 
