@@ -76,7 +76,10 @@ class Part:
         """Return matches of the slice as rows of the whole."""
         if self.rows is not None:
             return (block if isinstance(block, SetBlock) else block.held()).among(self.rows)
-        return block if self.begin == 0 else block.shifted(self.begin)
+        if self.begin == 0:
+            return block
+        fits = self.begin + len(self.columns) <= 1 << 31
+        return block.shifted(np.int32(self.begin) if fits else np.int64(self.begin))
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -113,11 +113,14 @@ class Binder:
         in_time: bool = False,
     ) -> None:
         columns = numbered(program, columns)
-        owners = owners_of(program, columns, owned.clock)
-        cut = owners[0] if len(owners) == 1 else None
-        self._program, self._owned, self._owners = program, owned, owners if cut is None else ()
+        self.in_order = came_in_order(program, columns)
+        owners = owners_of(program, owned.clock, in_order=self.in_order)
+        self._program, self._owned = program, owned
+        self._owners = owners if len(owners) > 1 else ()
         self._scan = Scan() if scan is None else scan
-        self._candidates, self._key_counts = gather(program, columns, owned, cut, self._scan)
+        self._candidates, self._key_counts = gather(
+            program, columns, owned, owners, self._scan, in_order=self.in_order
+        )
         self._possible = all(length >= 0 for length, _ in program.windows) and all(
             truth(condition, self._candidates[program.bound[0]].read, 1)[0]
             for condition in program.constants
@@ -136,7 +139,6 @@ class Binder:
             if any(attribute is None for _, attribute in members)
         )
         self._partition = next(partitions, None)
-        self.in_order = came_in_order(program, columns)
         if not self.in_order:
             refuse_counted_runs(program)
 

@@ -18,6 +18,8 @@ from cepkit.pattern.repetitions import Group
 
 Ints = npt.NDArray[np.int32]
 
+_NOT_SHIFTED = np.int32(0)
+
 
 @dataclass(frozen=True, slots=True)
 class Members:
@@ -94,27 +96,22 @@ class PairBlock:
     _partials: Mapping[str, Ints]
     _parents: Ints
     _new: Mapping[str, Ints]
-    _shift: int = 0
+    _shift: np.integer = _NOT_SHIFTED
 
     def events(self, variable: str) -> npt.NDArray[np.integer]:
         """Return for each match the row of the event that `variable` is bound to."""
-        rows = self._rows(variable)
-        return rows.astype(np.int64) + self._shift if self._shift else rows
-
-    def _rows(self, variable: str) -> npt.NDArray[np.integer]:
-        rows = self._candidates[variable].rows
+        rows = self._candidates[variable].rows_from(self._shift)
         if variable in self._new:
             return take(rows, self._new[variable])
         return take(take(rows, self._partials[variable]), self._parents)
 
     def held(self) -> SetBlock:
         """Return the matches with their events, which stay valid."""
-        rows = {v: self._rows(v) for v in (*self._partials, *self._new)}
-        return SetBlock(self.size, rows, {}, self._shift)
+        return SetBlock(self.size, {v: self.events(v) for v in (*self._partials, *self._new)}, {})
 
-    def shifted(self, rows: int) -> PairBlock:
+    def shifted(self, rows: np.integer) -> PairBlock:
         """Return the block with rows of a stream in which the slice begins at `rows`."""
-        return replace(self, _shift=self._shift + rows)
+        return replace(self, _shift=rows)
 
     def members(self, _: str) -> Members | None:
         """Return None: there are no sets."""
@@ -138,7 +135,7 @@ class SetBlock:
     size: int
     _rows: Mapping[str, npt.NDArray[np.integer]]
     _members: Mapping[str, Members]
-    _shift: int = 0
+    _shift: np.integer = _NOT_SHIFTED
 
     @property
     def nbytes(self) -> int:
@@ -148,7 +145,7 @@ class SetBlock:
 
     def events(self, variable: str) -> npt.NDArray[np.integer]:
         """Return for each match the row of the event that `variable` is bound to."""
-        rows = self._rows[variable].astype(np.int64, copy=False)
+        rows = self._rows[variable]
         return rows + self._shift if self._shift else rows
 
     def members(self, variable: str) -> Members | None:
@@ -181,9 +178,9 @@ class SetBlock:
             members[variable] = Members(starts, np.concatenate([each.rows for each in sets]))
         return SetBlock(sum(each.size for each in blocks), rows, members)
 
-    def shifted(self, rows: int) -> SetBlock:
+    def shifted(self, rows: np.integer) -> SetBlock:
         """Return the block with rows of a stream in which the slice begins at `rows`."""
-        return replace(self, _shift=self._shift + rows)
+        return replace(self, _shift=rows)
 
 
 Block: TypeAlias = PairBlock | SetBlock

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from cepkit.columnar.compile.program import RUN, BoundClock, Member, Program, Step
 from cepkit.columnar.kernels.loops import counting_sort, partition
-from cepkit.columnar.slices.cutting import owners_of, readings
+from cepkit.columnar.slices.cutting import readings
 from cepkit.indexing import take
 from cepkit.pattern.canonical import CanonicalEvent
 from cepkit.pattern.evaluation.columns import Read, truth
@@ -124,12 +124,21 @@ class Candidates(Ordered):
         self.all_numbers: dict[BoundClock, Times] = {}
         self._attributes = columns.attributes
         self._gathered: dict[str, Column] = {}
+        self._rows_of_stream: npt.NDArray[np.integer] | None = None
 
     def of(self, step: Step) -> Candidates:
         """Return the same candidates for another variable; both share gathered columns."""
         other = copy.copy(self)
         other.step, other.keys, other.numbers = step, {}, {}
         return other
+
+    def rows_from(self, begin: np.integer) -> npt.NDArray[np.integer]:
+        """Return the row of each candidate in a stream in which the slice begins at `begin`."""
+        if not begin:
+            return self.rows
+        if self._rows_of_stream is None:
+            self._rows_of_stream = self.rows + begin
+        return self._rows_of_stream
 
     def column(self, attribute: str) -> Column:
         """Return the attribute of all candidates."""
@@ -150,7 +159,7 @@ class Candidates(Ordered):
         """Keep the candidates at `order`, in that order."""
         super().keep(order)
         self.common = False
-        self.rows = take(self.rows, order)
+        self.rows, self._rows_of_stream = take(self.rows, order), None
         self._gathered = {name: _at(column, order) for name, column in self._gathered.items()}
 
 
@@ -216,8 +225,10 @@ def gather(
     program: Program,
     columns: EventColumns,
     owned: Owned,
-    cut: str | None = None,
-    scan: Scan | None = None,
+    owners: tuple[str, ...],
+    scan: Scan,
+    *,
+    in_order: bool,
 ) -> tuple[dict[str, Candidates], tuple[int, ...]]:
     """Return the candidates of each variable in time order, and each class's key count.
 
@@ -225,18 +236,17 @@ def gather(
         program: Has the types, filters and equality classes.
         owned: The matches that are wanted: the events of positive variables end there. The columns
             must have the numbers that it is about.
-        cut: The variable whose events begin there as well, because only it can be last.
+        owners: The variables that can be last. The events of a single one begin there as well.
         scan: The look-ups of other programs in the slice; new ones are added.
+        in_order: Whether the events came in the order of time.
 
     Raises:
         PatternError: A filter or an equality does not fit the kinds of the columns.
     """
-    scan = Scan() if scan is None else scan
     find_types(program.everything, columns, scan)
     chained: dict[str, Ints] = {}
-    if program.chain and columns.in_order():
+    if program.chain and in_order:
         chained = _side_by_side(program, columns, scan.rows[_types(program)[program.chain[0]]])
-    owners = owners_of(program, columns, owned.clock)
     single = {step.variable for step in program.single}
     bound = single | {step.variable for step in program.listed}
     # The ends of a set may be later than the event that decides which slice owns a match.
@@ -244,7 +254,7 @@ def gather(
     candidates = {}
     for step in program.everything:
         v = step.variable
-        since = owned.since if v == cut else None
+        since = owned.since if owners == (v,) else None
         until = owned.until if v in single - open_ended else None
         free = owned.free if v in bound else None
         candidates[v] = _candidates(step, columns, scan, chained, (since, until, owned.clock), free)
@@ -370,7 +380,9 @@ def _partition(
     rows = np.empty((len(together) + 1) * n, dtype=np.int32)
     if n:
         partition(columns.types.astype(np.int32, copy=False), slots, steps, ends, rows)
-    return {types: rows[begins[slot] : ends[slot]] for slot, types in enumerate(together, start=1)}
+    # Copies: whoever holds some rows does not hold the room, and the next slice can have it.
+    found = {types: rows[begins[s] : ends[s]] for s, types in enumerate(together, start=1)}
+    return {types: own.copy() for types, own in found.items()}
 
 
 def _assign_runs(

@@ -104,12 +104,15 @@ def refuse_counted_runs(program: Program) -> None:
             )
 
 
-def owners_of(program: Program, columns: EventColumns, clock: Clock) -> tuple[str, ...]:
+def owners_of(program: Program, clock: Clock, *, in_order: bool) -> tuple[str, ...]:
     """Return the variables whose latest event, by a clock, decides who owns a match.
 
     If numbers do not ascend with time, that can be every variable except sets.
+
+    Args:
+        in_order: Whether numbers ascend with time.
     """
-    if clock == "time" or came_in_order(program, columns):
+    if clock == "time" or in_order:
         return program.owners
     single = tuple(s.variable for s in program.single if s.variable not in program.ends)
     return single or program.owners

@@ -15,7 +15,10 @@ import pytest
 
 import cepkit as ck
 from cepkit.columnar import parts
+from cepkit.columnar.compile.query import compile_query
+from cepkit.columnar.detector import Detector
 from cepkit.columnar.results.matches import Matches
+from cepkit.columnar.slices.candidates import EVERYTHING
 from cepkit.errors import (
     CepkitError,
     FileError,
@@ -25,6 +28,7 @@ from cepkit.errors import (
     UnsupportedError,
 )
 from cepkit.pattern.parsing.parser import parse
+from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.stream.warnings import StreamWarning
 
@@ -367,3 +371,14 @@ def test_a_plan_that_expects_much_work_cuts_more_slices(monkeypatch):
         query = f"PATTERN SEQ(A a, B b) WITHIN {window}"
         ck.detect(source, query).count()
         assert len(ends) == slices
+
+
+@pytest.mark.parametrize("begin", [5, 2**31 - 4, 2**31 - 3, 2**40])
+def test_rows_of_a_slice_are_those_of_the_stream_beyond_32_bits(begin):
+    columns = stream((0, "A", 1), (1, "X", 0), (2, "B", 2)).columns(["x"])
+    query = parse(TEXT)
+    ((_, block),) = Detector(compile_query(query, as_plan(["a", "b"], query))).matches(columns)
+    part = parts.Part(columns, begin, 0, len(columns), EVERYTHING)
+    for placed in (part.placed(block), part.placed(block.held())):
+        assert placed.events("a").tolist() == [begin]
+        assert placed.events("b").tolist() == [begin + 2]
