@@ -21,20 +21,31 @@ Times = npt.NDArray[np.int64]
 
 
 @compiled
-def partition(types: Ints, slots: Ints, steps: Times, cursors: Times, rows: Ints) -> None:
+def partition(types: Ints, slots: Ints, steps: Times, ends: Times, rows: Ints) -> None:
     """Write the row of each event into the part of `rows` that its type's slot owns.
+
+    A row waits for the end that the last one of its part has left, so the halves of the events
+    have parts of their own and are written in turns.
 
     Args:
         types: int32[events], the type code of each event.
         slots: int32[types], the slot of each type code.
         steps: int64[slots], 1; 0 for the slot of unused types.
-        cursors: int64[slots], where in `rows` each slot begins; afterwards where it ends.
+        ends: int64[2, slots], where in `rows` the parts of both halves begin; afterwards where they
+            end.
         rows: int32[slots * events], the output.
     """
-    for i in range(uintp(types.size)):
-        slot = slots[types[i]]
-        rows[uintp(cursors[slot])] = i
-        cursors[slot] += steps[slot]
+    half = uintp(types.size // 2)
+    for i in range(half):
+        one, other = uintp(slots[types[i]]), uintp(slots[types[half + i]])
+        rows[uintp(ends[0, one])] = i
+        rows[uintp(ends[1, other])] = half + i
+        ends[0, one] += steps[one]
+        ends[1, other] += steps[other]
+    if types.size % 2:
+        slot = uintp(slots[types[half + half]])
+        rows[uintp(ends[1, slot])] = half + half
+        ends[1, slot] += steps[slot]
 
 
 @compiled

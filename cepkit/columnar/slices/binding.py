@@ -115,12 +115,10 @@ class Binder:
         columns = numbered(program, columns)
         self.in_order = came_in_order(program, columns)
         owners = owners_of(program, owned.clock, in_order=self.in_order)
-        self._program, self._owned = program, owned
+        self._program, self._owned, self._scan = program, owned, scan or Scan()
         self._owners = owners if len(owners) > 1 else ()
-        self._scan = Scan() if scan is None else scan
-        self._candidates, self._key_counts = gather(
-            program, columns, owned, owners, self._scan, in_order=self.in_order
-        )
+        gathered = gather(program, columns, owned, owners, self._scan, in_order=self.in_order)
+        self._candidates, self._key_counts = gathered
         self._possible = all(length >= 0 for length, _ in program.windows) and all(
             truth(condition, self._candidates[program.bound[0]].read, 1)[0]
             for condition in program.constants

@@ -6,7 +6,7 @@ Cost: one pass over the events for the types, then O(candidates) for each variab
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import RUN, BoundClock, Member, Program, Step
-from cepkit.columnar.kernels.loops import counting_sort, partition
+from cepkit.columnar.kernels.loops import counting_sort
 from cepkit.columnar.slices.cutting import readings
+from cepkit.columnar.slices.types import find_types
 from cepkit.indexing import take
 from cepkit.pattern.canonical import CanonicalEvent
 from cepkit.pattern.evaluation.columns import Read, truth
@@ -243,7 +244,7 @@ def gather(
     Raises:
         PatternError: A filter or an equality does not fit the kinds of the columns.
     """
-    find_types(program.everything, columns, scan)
+    find_types(program.everything, columns, scan.rows)
     chained: dict[str, Ints] = {}
     if program.chain and in_order:
         chained = _side_by_side(program, columns, scan.rows[_types(program)[program.chain[0]]])
@@ -330,23 +331,6 @@ def _within(
     return rows if kept.all() else rows[kept]
 
 
-def find_types(steps: Iterable[Step], columns: EventColumns, scan: Scan) -> None:
-    """Find the rows of the events of the types of steps, ascending; known ones stay."""
-    n = len(columns)
-    types_needed = {step.event.types for step in steps} - scan.rows.keys()
-    if None in types_needed:
-        scan.rows[None] = np.arange(n, dtype=np.int32)
-    waiting = sorted((types for types in types_needed if types is not None), key=sorted)
-    while waiting:
-        # One pass over the events serves all sets without common types.
-        together: list[frozenset[str]] = []
-        for types in waiting:
-            if all(not types & other for other in together):
-                together.append(types)
-        waiting = [types for types in waiting if types not in together]
-        scan.rows.update(_partition(together, columns))
-
-
 def _side_by_side(program: Program, columns: EventColumns, begins: Ints) -> dict[str, Ints]:
     """Return the rows of events whose neighbours have the types of a contiguous chain."""
     length = len(program.chain)
@@ -360,29 +344,6 @@ def _side_by_side(program: Program, columns: EventColumns, begins: Ints) -> dict
     numbers = readings(columns, "arrival")
     begins = begins[numbers[begins + (length - 1)] - numbers[begins] == length - 1]
     return {v: begins + np.int32(place) for place, v in enumerate(program.chain)}
-
-
-def _partition(
-    together: list[frozenset[str]], columns: EventColumns
-) -> dict[frozenset[str] | None, Ints]:
-    n = len(columns)
-    slots = np.zeros(max(1, len(columns.type_names)), dtype=np.int32)
-    for code, name in enumerate(columns.type_names):
-        for slot, types in enumerate(together, start=1):
-            if name in types:
-                slots[code] = slot
-    # Slot 0 collects unused types, all in the same place. Each part has room for all events, but
-    # only written pages become real memory.
-    begins = np.arange(len(together) + 1, dtype=np.int64) * n
-    steps = np.ones(len(together) + 1, dtype=np.int64)
-    steps[0] = 0
-    ends = begins.copy()
-    rows = np.empty((len(together) + 1) * n, dtype=np.int32)
-    if n:
-        partition(columns.types.astype(np.int32, copy=False), slots, steps, ends, rows)
-    # Copies: whoever holds some rows does not hold the room, and the next slice can have it.
-    found = {types: rows[begins[s] : ends[s]] for s, types in enumerate(together, start=1)}
-    return {types: own.copy() for types, own in found.items()}
 
 
 def _assign_runs(

@@ -38,11 +38,12 @@ def test_partition(data: st.DataObject) -> None:
     slots = np.array(data.draw(st.permutations([0, 1, 2, 1])), dtype=np.int32)
     for partition in both(loops.partition):
         steps = np.array([0, 1, 1])
-        begins = np.arange(3) * len(types)
+        begins = np.arange(3) * len(types) + np.array([[0], [len(types) // 2]])
         ends = begins.copy()
         rows = np.zeros(3 * len(types) + 1, dtype=np.int32)
         partition(types, slots, steps, ends, rows)
-        parts = [rows[begins[i] : ends[i]].tolist() for i in (1, 2)]
+        halves = [[rows[begins[h, i] : ends[h, i]].tolist() for h in (0, 1)] for i in (1, 2)]
+        parts = [first + second for first, second in halves]
         assert parts == [[i for i, t in enumerate(types) if slots[t] == s] for s in (1, 2)]
 
 

@@ -18,6 +18,7 @@ from cepkit.columnar import parts
 from cepkit.columnar.compile.query import compile_query
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.results.matches import Matches
+from cepkit.columnar.slices import types
 from cepkit.columnar.slices.candidates import EVERYTHING
 from cepkit.errors import (
     CepkitError,
@@ -382,3 +383,12 @@ def test_rows_of_a_slice_are_those_of_the_stream_beyond_32_bits(begin):
     for placed in (part.placed(block), part.placed(block.held())):
         assert placed.events("a").tolist() == [begin]
         assert placed.events("b").tolist() == [begin + 2]
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3, 7])
+def test_types_found_for_few_events_at_a_time_give_the_same_matches(at_once, monkeypatch):
+    rows = [(second, "ABX"[second * 7 % 11 % 3], second * 3 % 5) for second in range(20)]
+    expected = ck.detect(stream(*rows), TEXT).to_pandas()
+    assert len(expected) > 5
+    monkeypatch.setattr(types, "_AT_ONCE", at_once)
+    pd.testing.assert_frame_equal(ck.detect(stream(*rows), TEXT).to_pandas(), expected)
