@@ -69,11 +69,11 @@ class FollowingTogether:
         return cls(way)
 
     def together(self, whole: SharedPlan, names: Sequence[str], sets: Sets) -> SharedPerSlice:
-        """Return what plans the slices of some of the queries, which run together."""
+        """Return the planner of slices for queries that run together."""
         return SharedPerSlice(whole, names, sets, always=self.adapt == "slices")
 
     def alone(self, query: Query, plan: Plan, sets: Sets) -> SlicePlans | None:
-        """Return what plans the slices of one query."""
+        """Return the planner of slices for one query."""
         known = plan.statistics
         assert known is not None
         return slice_plans(self.adapt, query, plan, sets, lambda: known)

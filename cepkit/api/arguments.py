@@ -209,7 +209,7 @@ def refuse(where: str, **given: bool) -> None:
 
 
 def check_pieces(share: object) -> None:
-    """Check a plan of shared counters as far as possible without the patterns.
+    """Check a plan of shared counters, without the patterns.
 
     Raises:
         PlanError: It is neither lengths of pieces nor the plan of a result.

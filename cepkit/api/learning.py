@@ -249,7 +249,7 @@ def _since(stream: Stream, split: int) -> Stream:
 
 
 def _chance(later: Incidents, ts: Integers, keys: Integers, split: int, within: int) -> Chance:
-    """Return what alarms at random times would score."""
+    """Return the score of alarms at random times."""
     last = max(int(ts[-1]) if len(ts) else split, int(later.times.max(initial=split)))
     whole = max(1, last - split) * max(1, len(np.unique(keys)))
     before = 0

@@ -154,7 +154,7 @@ OLD_ARGUMENTS = ("slice_seconds", "slice_events", "route", "buckets", "late", "t
 
 
 def taking_old_arguments(verb: Callable[P, R]) -> Callable[P, R]:
-    """Let `typed` take what are now options of Spark for a verb, and warn of them."""
+    """Let a verb take the former arguments that are options of Spark now, with a warning."""
     FORMER[verb] = partial(_with_options, verb.__name__)
     return verb
 

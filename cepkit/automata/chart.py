@@ -125,7 +125,7 @@ def _places(kind: DiagramKind, nodes: Sequence[Node], edges: Sequence[Edge]) -> 
 
 
 def _parts(nodes: Sequence[Node], edges: Iterable[Edge]) -> defaultdict[int, list[int]]:
-    """Return for each node those below it: where its take edges lead, or what it joins."""
+    """Return the children of each node: the ends of its take edges, or the nodes that it joins."""
     own = {node.id for node in nodes}
     parts: defaultdict[int, list[int]] = defaultdict(list)
     for edge in edges:

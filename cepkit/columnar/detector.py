@@ -142,10 +142,10 @@ class Detector:
         limited: bool = False,
         taken: npt.NDArray[np.bool_] | None = None,
     ) -> Iterator[tuple[int, T]]:
-        """Return branch numbers and what is made of matches; see `matches`.
+        """Return the results of `make` with the numbers of their branches; see `matches`.
 
         Args:
-            make: Makes it of matches as rows of `columns`, in several threads at once.
+            make: Turns matches, rows of `columns`, into results; called by several threads.
         """
         query = self.query
         if query.in_turn and taken is not None:
@@ -328,7 +328,7 @@ class Detector:
         make: Make[T],
         counters: Counters | None = None,
     ) -> Iterator[tuple[int, T]]:
-        """Yield what is made of matches.
+        """Yield the results of `make` with the numbers of their branches.
 
         Args:
             counters: Of a count in advance, which is no work of the run; None for a run.

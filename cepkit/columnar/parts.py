@@ -171,7 +171,7 @@ def jobs_of(
     plans: SlicePlans | None = None,
     slice_rows: int | None = None,
 ) -> Iterator[Callable[[], Iterator[tuple[int, T] | PartRun]]]:
-    """Yield a job for each slice: branch numbers, what is made of matches, and at the end its run.
+    """Yield a job for each slice: it gives branch numbers, results of `make`, and last its run.
 
     Args:
         columns: A stream, or a part of it.

@@ -187,7 +187,7 @@ class Pieces:
         self.nothing = self._events(parts.empty(self._columns))
 
     def __call__(self, threads: int) -> Iterator[Piece]:
-        """Yield the pieces in the order of time; take what is asked of one before the next.
+        """Yield the pieces in the order of time.
 
         Args:
             threads: The most threads that read.
@@ -224,7 +224,7 @@ class Pieces:
         return min(number_of_threads(), max(1, free_memory() // (2 * size)))
 
     def seen(self, last: EventColumns) -> EventColumns:
-        """Return the events of the last piece with what is known of all that have been read."""
+        """Return the last piece, with the type names and dropped events of all pieces."""
         types = tuple(sorted(self.type_names))
         return replace(last, dropped=self.dropped, type_names=types)
 

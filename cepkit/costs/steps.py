@@ -129,7 +129,7 @@ class _Steps:
             bound = both
 
     def _members_of_each(self, both: frozenset[str], new: frozenset[str]) -> float:
-        """Return ln(the members that are listed for the rows that have begun a set)."""
+        """Return ln(the number of members listed for all rows with a first member)."""
         rows = self.events.log_total(both)
         if rows == -math.inf:
             return rows

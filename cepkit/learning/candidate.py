@@ -129,7 +129,7 @@ class Candidate:
         return replace(self, types=types, conditions=conditions)
 
     def without(self, place: int) -> Candidate:
-        """Return it without one of several events, and what is said of it."""
+        """Return it without one of its events and without the conditions on that event."""
         types = (*self.types[:place], *self.types[place + 1 :])
         conditions = tuple(
             each.moved(place, -1)

@@ -126,7 +126,7 @@ def _best(steps: list[Step], rows: Rows, price: float) -> list[Step]:
 
 
 def surely(tries: int) -> float:
-    """Return the least evidence of the best of so many tries."""
+    """Return the evidence that the best of `tries` narrowings needs at least."""
     return _SURE + 1.5 * math.log(max(1, tries))
 
 

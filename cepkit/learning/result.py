@@ -165,7 +165,7 @@ class Learned(Printed):
         return html_output(html_table(_HEAD, cells, left=2), remarks)
 
     def remarks(self) -> list[str]:
-        """Return what the scores rest on: the split, the base rate, an interrupt."""
+        """Return remarks on the scores: the split, the base rate, an interrupt."""
         before, later = self.incidents
         remarks = []
         if not self.proposals:

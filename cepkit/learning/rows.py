@@ -68,7 +68,7 @@ class Rows:
     apart: int
 
     def score(self, passing: Truths | None = None) -> Score:
-        """Return what the alarms score; with `passing` only those with a row that passes."""
+        """Return the score of the alarms; with `passing` only of those with a row that passes."""
         near = self.is_near
         if passing is None or not len(self.begins):
             alarms = np.ones(len(self.begins), np.bool_)

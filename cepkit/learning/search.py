@@ -113,7 +113,7 @@ class Pool:
             self._narrow(candidate, _QUICK_ROWS)
 
     def _narrow(self, candidate: Candidate, most: int, ways: int = _WAYS) -> Candidate:
-        """Add a candidate, and what it becomes by conditions; return the best of these."""
+        """Add a candidate and its narrowings by conditions; return the best of them."""
         if candidate in self.narrowed:
             return candidate
         self.narrowed.add(candidate)
@@ -154,7 +154,7 @@ class Pool:
         return best[:_NARROWED]
 
     def _finish(self, tell: Callable[[float], None]) -> None:
-        """Give the best ones absences, take away what they need not, and set bounds anew."""
+        """Add absences to the best candidates, drop superfluous conditions, set bounds anew."""
         best = self.ranked()[:_FINISHED]
         singles = (each for each in self.ranked() if len(each[1].types) == 1)
         best += [each for each in singles if each not in best]

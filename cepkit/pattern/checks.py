@@ -153,7 +153,7 @@ def _check_aggregates(query: Query, names: list[str]) -> None:
 
 
 def _check_argument(aggregate: c.ValueAggregate, events: Events) -> None:
-    """Check that a match has one value of what an aggregate is of."""
+    """Check that the argument of an aggregate has one value in each match."""
     argument = aggregate.argument
     refuse_too_deep(argument)
     check_result(argument, events, "AGG")

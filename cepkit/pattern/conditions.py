@@ -69,7 +69,7 @@ class ValueNode(_Node):
 
 
 class ConditionNode(_Node):
-    """The base of conditions: what is true, false or unknown."""
+    """The base of conditions, which are true, false or unknown."""
 
     __slots__ = ()
 

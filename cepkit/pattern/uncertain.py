@@ -69,7 +69,7 @@ class Difference:
 
 
 def differences_of(branch: Branch) -> tuple[Difference, ...]:
-    """Return what a branch demands of times; of those that compare the same two, the strictest."""
+    """Return the bounds on differences of times in a branch: the strictest of each pair."""
     positive = branch.variables
     most = {(x, y): -1 for x, y in branch.order if x in positive or y in positive}
     pairs = list(combinations(positive, 2))

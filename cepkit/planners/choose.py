@@ -138,7 +138,7 @@ def plan_to_run(query: Query, statistics: Statistics) -> Plan:
 
 
 def _as_executed(plan: Plan, query: Query, statistics: Statistics) -> Plan:
-    """Return a plan of orders that is cheaper by what `Work` does not see, if there is one.
+    """Return a cheaper plan of orders by costs that `Work` does not know, or the plan itself.
 
     These are steps that FIRST ends early, and sets that are not begun in their place.
     """

@@ -21,7 +21,7 @@ TOLERANCE = 1e-12
 
 
 class Begun:
-    """A search that has begun: its clock, how far it is, and the best result so far.
+    """A running search: its clock, its progress, and the best plan so far.
 
     Args:
         seconds: The most that it may take; None for no limit.

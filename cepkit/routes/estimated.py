@@ -194,7 +194,7 @@ class _Group:
             goal = int(min(_MOST, max(_FIRST, _MORE * goal * times**2)))
 
     def _walk(self, rng: np.random.Generator, goal: int) -> list[_Estimate]:
-        """Return the estimates of so many new walks of each stratum."""
+        """Return the estimates of `goal` new walks of each stratum."""
         for stratum in self._strata:
             stratum.clear()
             while stratum.number < goal:
@@ -205,7 +205,7 @@ class _Group:
         return self._now()
 
     def _values(self, rows: Mapping[str, Rows]) -> Sums:
-        """Return for each match what it adds to each sum."""
+        """Return the summands of each match, one column for each sum."""
         size = len(next(iter(rows.values())))
         values = np.zeros((size, len(self._targets)))
         for place, (function, variable, name) in enumerate(self._targets):

@@ -96,7 +96,7 @@ def carrying_all(stream: Stream) -> Stream:
 
 
 def refuse_other_ways(query: Query, emit: str, method: str, beside: str | None) -> None:
-    """Refuse what aggregates of values that matches have cannot give.
+    """Refuse arguments that aggregates of the values of matches do not support.
 
     Args:
         query: The query.
@@ -212,7 +212,7 @@ def _aggregated(
 
 
 def _function(aggregate: ValueAggregate) -> Callable[[npt.NDArray[Any]], Any]:
-    """Return what computes an aggregate of values, exact for whole numbers; None if missing."""
+    """Return the function of an aggregate: exact for whole numbers, None for no values."""
     share = share_of(aggregate.function, aggregate.share)
     if share is not None:
         quantile_share: Fraction = share

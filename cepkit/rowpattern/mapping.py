@@ -89,7 +89,7 @@ class Mapping:
         return tuple(state() for state in self._seen_by[variables])
 
     def _seen(self, leaf: e.Leaf, own: str) -> tuple[object, Closure]:
-        """Return what a leaf can read later of the present rows: a key, and a function for it.
+        """Return a key for a leaf, and a function for the part of the present rows it can read.
 
         Args:
             own: The variable of the condition; its row will be the last.

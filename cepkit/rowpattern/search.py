@@ -275,7 +275,7 @@ class _Ways:
         return None
 
     def _known(self, mapping: Mapping, at: int) -> tuple[object, ...]:
-        """Return what the conditions of later rows can read of a mapping."""
+        """Return the part of a mapping that conditions of later rows can read."""
         self._ahead = self._ahead or self._program.ahead()
         return mapping.known(self._ahead[at])
 

@@ -104,7 +104,7 @@ def _by_stacks(operations: Operations, lanes: Lanes, emit: Emit, prime: int = 0)
 
 
 class LoopOutput:
-    """The input of a loop, and what it writes its rows to.
+    """The input of a loop, and where it writes its rows.
 
     Attributes:
         steps: The operations.

@@ -101,7 +101,7 @@ class _Trees(NamedTuple):
 
 
 def _trees(groups: Ints, size: int) -> _Trees:
-    """Return the trees over the keys of so many groups."""
+    """Return one tree for each of `size` groups, over the keys in it."""
     number = bin_counts(groups, minlength=size)
     roots = np.cumsum([0, *(2 * number)])[:-1]
     order = np.argsort(groups, kind="stable")

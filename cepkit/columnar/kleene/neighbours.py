@@ -88,7 +88,7 @@ def beside(conditions: Iterable[c.Expression], variable: str) -> list[str]:
 
 
 def stretches(lists: Lists, most: int = MOST_PAIRS) -> Iterator[slice]:
-    """Yield stretches of rows with at most so many pairs together, and at least one row."""
+    """Yield stretches of rows: at least one row, at most `most` pairs."""
     pairs = np.cumsum((lists.lengths.astype(np.int64) + 1) ** 2)
     begin = 0
     while begin < len(pairs):

@@ -79,7 +79,7 @@ class _HeldMatches(Matches):
             yield from writer.batches_of(bound)
 
     def _parts(self, writer: Writer, most: int | None) -> Iterator[tuple[Held, MatchedEvents, int]]:
-        """Yield at most so many matches in parts, and where each part begins."""
+        """Yield at most `most` matches, in parts, and where each part begins."""
         left = self._limit(most)
         for each in self._all():
             bound = writer.bound(each.block, self._programs[each.place].variables)

@@ -131,10 +131,10 @@ class _MatchesInPieces(Matches):
     def _found(
         self, pieces: Pieces, make: _Make[T], *, limited: bool, counting: bool = False
     ) -> Iterator[tuple[int, T]]:
-        """Yield branch numbers and what is made of the matches of each piece.
+        """Yield the results of `make` for each piece, with the numbers of their branches.
 
         Args:
-            make: Makes it, in the thread that finds the matches.
+            make: Turns a block of matches into results, in the thread that finds them.
             limited: Whether only some matches are wanted.
             counting: Whether only their number is.
         """

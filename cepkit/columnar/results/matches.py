@@ -153,7 +153,7 @@ class Matches(Rows):
             yield batch
 
     def _bound(self, writer: Writer, most: int | None) -> Iterator[MatchedEvents]:
-        """Yield the events of at most so many matches, in parts."""
+        """Yield the events of at most `most` matches, in parts."""
         left = self._limit(most)
 
         def events(number: int, block: Block) -> Iterable[MatchedEvents]:
@@ -316,7 +316,7 @@ class Matches(Rows):
         self._work = self._done(detector)
 
     def _made(self, make: Make[T], *, limited: bool) -> Iterator[tuple[Program, T]]:
-        """Yield programs and what is made of matches, in the threads that have found them."""
+        """Yield programs and the results of `make`, which runs in the threads of the search."""
         detector, sizes = self._detector(), list[int]()
 
         def counted(number: int, block: Block) -> Iterable[T]:

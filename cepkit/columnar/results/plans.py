@@ -190,7 +190,7 @@ def explanation_of(query: Query, plan: Plan, work: SliceWork) -> Explanation | A
 
 
 def _in_order(query: Query) -> str:
-    """Return what is done in the order of the stream, as a line of an explanation."""
+    """Return the line of an explanation that says what goes in the order of the stream."""
     if query.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
         return (
             "candidates gathered side by side, matches found in the order of the stream: each match"

@@ -152,11 +152,11 @@ class Follow(Protocol):
     """How the plans of several queries follow a stream."""
 
     def together(self, whole: SharedPlan, names: Sequence[str], sets: Sets) -> SharedSlicePlans:
-        """Return what plans the slices of some of the queries, which run together."""
+        """Return the planner of slices for queries that run together."""
         ...
 
     def alone(self, query: Query, plan: Plan, sets: Sets) -> SlicePlans | None:
-        """Return what plans the slices of one query."""
+        """Return the planner of slices for one query."""
         ...
 
 
@@ -216,7 +216,7 @@ class InMemory(Place[Matches]):
                 yield group.of[program], batch
 
     def _detector(self, group: Group) -> tuple[Detector, SharedSlicePlans | None]:
-        """Return a detector of a group, and what plans its slices."""
+        """Return the detector of a group, and the planner of its slices."""
         plans = None
         whole = self.planned.plan
         if self._follow is not None and whole is not None and not group.query.chooses:

@@ -127,7 +127,7 @@ def rows_of(
 
 
 def hover_text(head: str, *lines: str) -> str:
-    """Return what is said at a mark: a head from data, and lines that are already escaped."""
+    """Return the hover text of a mark: a head from data, and lines that are already escaped."""
     return "<br>".join((f"<b>{shown(cut(head, 200))}</b>", *filter(None, lines)))
 
 
@@ -142,6 +142,6 @@ def add_bars(chart: go.Figure, x: Any, y: Any, **settings: Any) -> None:
 
 
 def _quiet(settings: dict[str, Any]) -> dict[str, Any]:
-    """Say at the pointer what `hovertext` says and nothing else, in the legend what has a name."""
+    """Show only `hovertext` at the pointer, and in the legend only traces with a name."""
     hidden = {} if "name" in settings else {"showlegend": False}
     return {"hoverinfo": "text" if "hovertext" in settings else "skip", **hidden, **settings}

@@ -30,7 +30,7 @@ class Part(Stream):
 
 
 def searched_here(events: int, part: Stream) -> str:
-    """Return that this process has searched a part, with so many events."""
+    """Return the sentence that says how many events this process has searched."""
     return f"searched in this process, {count_text(events, 'event')} {origin_of(part)}"
 
 

@@ -200,7 +200,7 @@ def _near(source: StreamRows, design: SamplingDesign) -> tuple[Column, bool]:
 
 
 def _only(sending: Sending, design: SamplingDesign) -> Callable[[Batches], Batches]:
-    """Return what keeps only the rows that lie in slices, by the engine's times."""
+    """Return a filter of rows that lie in slices, by the engine's times."""
 
     def only(batches: Batches) -> Batches:
         for table in tables_of(sending.fields, batches):

@@ -51,7 +51,7 @@ def ended_rows(
 
 
 def run(rows: DataFrame, out: str, checkpoint: str, progress: Progress) -> Watched:
-    """Run a query until it has read what is there; return what was seen of it."""
+    """Run a query until it has read all present input; return its progress."""
     writer = rows.writeStream.format("parquet").option("checkpointLocation", checkpoint)
     queries: list[StreamingQuery] = []
 

@@ -151,7 +151,7 @@ class Watched:
             warn_of_late(late)
 
     def show(self, seconds: float | None = None) -> None:
-        """Show it, up to date, until the query ends, so many seconds have passed, or Ctrl-C.
+        """Show the state of the query until it ends, `seconds` have passed, or Ctrl-C.
 
         If the query ends, it warns of late events.
         """

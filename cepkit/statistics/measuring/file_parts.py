@@ -118,7 +118,7 @@ class _Keys:
         self._least = _MERGED
 
     def add(self, table: pa.Table, columns: EventColumns, weighted: Weighted | None = None) -> None:
-        """Count events, or what they represent."""
+        """Count events; with `weighted` each counts for those that it represents."""
         for i, first, numbers in self._counter.representatives(columns, weighted):
             some = table.take(pa.array(columns.source_rows(first)))
             some = some.append_column(_OF, pa.array(np.full(len(first), i)))
@@ -130,7 +130,7 @@ class _Keys:
             self._least = max(_MERGED, 2 * len(self._tables[0]))
 
     def merged(self) -> tuple[EventColumns, Weighted]:
-        """Return the representatives, and what they represent."""
+        """Return the representatives, and the number of events that each stands for."""
         if not self._tables:
             return self._nothing, Weighted(*np.empty((2, 0), np.int64))
         together = pa.concat_tables(self._tables)

@@ -176,7 +176,7 @@ class Walks:
         return {v: each[kept] for v, each in rows.items()}
 
     def _held(self, rows: Mapping[str, Rows], new: str, scope: Scope) -> Held:
-        """Return which rows fulfil what can be checked once a variable is bound."""
+        """Return which rows pass the conditions that can be checked once `new` is bound."""
         due = [c for about, c in self._conditions if new in about and about <= rows.keys()]
         return _fit(self._columns, rows, scope, due)
 

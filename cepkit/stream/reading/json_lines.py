@@ -114,7 +114,7 @@ def _lines_of_array(content: bytes, path: Path) -> bytes:
 
 
 def _broken(content: bytes, path: Path, error: Exception) -> StreamError:
-    """Return the error for the first line that is no object; else for what Arrow says."""
+    """Return the error of the first line that is no object, else Arrow's error."""
     for number, line in enumerate(content.split(b"\n"), 1):
         if not line.strip():
             continue

@@ -70,7 +70,7 @@ _SENTENCES = (
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Sentences, told of events of one of several stories."""
+    """Exercises that ask for the pattern of a sentence, in one of several stories."""
 
     name: str = "write"
     count: int = len(_SENTENCES)
