@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -105,10 +105,18 @@ class Drawing(go.Figure):  # type: ignore[misc]
     """A plotly figure that is also a picture, which needs no browser."""
 
     _layouts: tuple[Canvas, ...] = ()
+    _laid_out: Callable[[float], Drawing] | None = None
 
-    def with_layouts(self, layouts: Sequence[Canvas]) -> Drawing:
-        """Return itself; notebooks show it in one of several layouts."""
-        self._layouts = tuple(layouts)
+    def with_layouts(
+        self, layouts: Sequence[Canvas], laid_out: Callable[[float], Drawing] | None = None
+    ) -> Drawing:
+        """Return itself; notebooks show it in one of several layouts.
+
+        Args:
+            layouts: The layouts, the widest first.
+            laid_out: Lays the picture out for a width; None if it has one layout only.
+        """
+        self._layouts, self._laid_out = tuple(layouts), laid_out
         return self
 
     def to_svg(
@@ -123,7 +131,7 @@ class Drawing(go.Figure):  # type: ignore[misc]
         if width is not None and not 100 <= width <= _MOST:
             raise ArgumentError(f"width: {width!r} pixels", expected=f"100 to {_MOST:,}")
         grey = self._grey
-        svg = chart_svg(self, width)
+        svg = chart_svg(self._at(width), width)
         if theme is None:
             return svg
         ink, paper = _THEMES[theme]
@@ -132,7 +140,7 @@ class Drawing(go.Figure):  # type: ignore[misc]
 
     def to_inline_svg(self, width: float) -> str:
         """Return the figure as a part of a page: in its colours, with texts where hovering."""
-        svg = chart_svg(self, width, hover=True).replace(NAMESPACE, "", 1)
+        svg = chart_svg(self._at(width), width, hover=True).replace(NAMESPACE, "", 1)
         return svg.replace(f'"{self._grey}"', '"currentColor"')
 
     def save_image(
@@ -165,6 +173,9 @@ class Drawing(go.Figure):  # type: ignore[misc]
         with whole_file(target, overwrite=overwrite) as file:
             file.write(content)
         return target
+
+    def _at(self, width: float | None) -> Drawing:
+        return self if width is None or self._laid_out is None else self._laid_out(width)
 
     @property
     def _grey(self) -> str:

@@ -32,16 +32,20 @@ def laid_out(picture: Callable[[float], Canvas], title: str, width: float | None
     """
     if width is not None:
         return to_figure(picture(width), title)
-    return to_figure(picture(ROOM), title).with_layouts(layouts_of(picture))
+    drawing = to_figure(picture(ROOM), title)
+    return drawing.with_layouts(
+        layouts_of(picture), lambda width: to_figure(picture(width), title, width)
+    )
 
 
-def to_figure(canvas: Canvas, title: str) -> Drawing:
+def to_figure(canvas: Canvas, title: str, least: float = 0.0) -> Drawing:
     """Return the figure: as large as the canvas, one unit of its axes a pixel.
 
     Args:
         title: A text from data; it is escaped here.
+        least: The least width in pixels; 0 for room for the title.
     """
-    room = max(canvas.width, min(ROOM, width_of(title, SIZE + 2) + _BUTTONS))
+    room = max(canvas.width, least or min(ROOM, width_of(title, SIZE + 2) + _BUTTONS))
     title = fitted(title, SIZE + 2, room - _BUTTONS)
     chart = figure(shown(title), round(canvas.height) + _HEAD, round(room))
     chart.update_layout(margin={"l": 0, "r": 0, "t": _HEAD, "b": 0, "pad": 0}, dragmode=False)

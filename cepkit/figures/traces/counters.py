@@ -90,7 +90,9 @@ def draw_counters(traces: Traces, *, counters: Sequence[str] | None = None) -> g
     )  # fmt: skip
     for place, name in enumerate(names):
         x, y = axis_name("x", place), axis_name("y", place)
-        made.set_axis(y, place, anchor=x, rangemode="tozero")
+        most = max(max(one.values) for one in series if one.counter == name)
+        # Counters are whole numbers.
+        made.set_axis(y, place, anchor=x, rangemode="tozero", dtick=1 if most < 4 else None)
         last = place == len(names) - 1
         below = {"title": {"text": f"{traces[0].unit} so far"}} if last else {}
         made.set_axis(

@@ -150,3 +150,33 @@ def test_a_png_is_as_large_as_asked_for(tmp_path):
     content = path.read_bytes()
     assert content[:8] == b"\x89PNG\r\n\x1a\n"
     assert int.from_bytes(content[16:20], "big") == 400
+
+
+@pytest.mark.parametrize("width", [150, 300, 800, 1400])
+def test_picture_in_a_width_is_laid_out_for_it_or_all_of_it_is_smaller(width):
+    root = ET.fromstring(ck.draw(QUERY).to_svg(width=width))
+    _, _, wide, high = map(float, root.get("viewBox").split())
+    assert float(root.get("width")) == width <= wide
+    assert wide == width or width == 150
+    assert float(root.get("height")) == pytest.approx(high * width / wide)
+    circles = [float(e.get("cx")) + float(e.get("rx")) for e in root.iter(f"{SVG}ellipse")]
+    assert max(circles) <= wide
+    assert {float(e.get("rx")) for e in root.iter(f"{SVG}ellipse")} == {16.0, 20.0}
+
+
+def test_numbers_of_keys_stand_right_of_their_bars():
+    rows = [{"ts": i, "type": "A", "k": i % 3} for i in range(30)]
+    root = ET.fromstring(ck.draw(ck.events(rows, time="ts", type="type", unit="s")).to_svg())
+    texts = [e for e in root.iter(f"{SVG}text") if "".join(e.itertext()) == " 10"]
+    ends = [float(e.get("x")) + float(e.get("width")) for e in root.iter(f"{SVG}rect")]
+    assert [text.get("text-anchor") for text in texts] == ["start"] * 3
+    assert [float(text[0].get("x")) for text in texts] == pytest.approx(ends[-3:], abs=0.2)
+
+
+def test_axis_of_small_counters_has_whole_numbers():
+    rows = [{"ts": i, "type": "AB"[i % 2]} for i in range(4)]
+    trace = ck.simulate(
+        ck.events(rows, time="ts", type="type", unit="s"), "PATTERN SEQ(A a, B b) WITHIN 2 s"
+    )
+    figure = ck.draw(trace, of="counters")
+    assert figure.layout.yaxis2.dtick == 1

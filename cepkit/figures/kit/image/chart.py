@@ -62,11 +62,13 @@ def chart_svg(chart: Any, width: float | None = None, *, hover: bool = False) ->
 
     Args:
         chart: Plotly's figure, one of those that cepkit draws.
-        width: In pixels; None for that of the figure, or what a page has room for.
+        width: In pixels; None for that of the figure, or what a page has room for. A figure with
+            a width of its own is scaled, with its letters.
         hover: Whether marks have the texts that are said at the pointer.
     """
     layout = chart.layout
-    wide = float(width or layout.width or WIDTH)
+    wide = float(layout.width or width or WIDTH)
+    scale = width / wide if width else 1.0
     high = float(layout.height or 450)
     panels = _panels(chart)
     sides = _sides(chart, panels)
@@ -87,7 +89,7 @@ def chart_svg(chart: Any, width: float | None = None, *, hover: bool = False) ->
     parts.append(_title(layout))
     return (
         f'<svg{NAMESPACE} role="img" aria-label="{escape(summary(chart))}" '
-        f'viewBox="0 0 {wide:g} {high:g}" width="{wide:g}" height="{high:g}" '
+        f'viewBox="0 0 {wide:g} {high:g}" width="{wide * scale:g}" height="{high * scale:g}" '
         f'font-family="{escape(layout.font.family or "sans-serif")}">{"".join(parts)}</svg>'
     )
 

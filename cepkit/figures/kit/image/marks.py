@@ -113,7 +113,9 @@ def scatter(
             if place is not None and text:
                 ink = _one(trace.textfont.color, number) or colour
                 label = Label(str(text), size, ink)
-                letter = label.at(place[0], place[1] - label.height / 2, "center")
+                right = (trace.textposition or "").endswith("right")
+                top = place[1] - label.height / 2
+                letter = label.at(place[0], top, "left" if right else "center")
                 yield _titled(letter, _one(told, number))
 
 
