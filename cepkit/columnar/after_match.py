@@ -19,7 +19,7 @@ import numpy.typing as npt
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.kernels.skipping import completing_first, soonest_of, taken
 from cepkit.columnar.slices.blocks import Block, Members, SetBlock, bound_in
-from cepkit.indexing import repeated
+from cepkit.indexing import repeated, take
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.policies import AfterMatch, SkipTo
 from cepkit.pattern.repetitions import Group, Repetitions
@@ -106,11 +106,10 @@ class AfterMatchSelection:
         # Less than any event where no match may start.
         self._soonest = np.where(excluded, np.int64(-1), np.int64(len(columns)))
         self._soonest[: own[0]] = self._soonest[own[1] :] = -1
-        self._best = np.full(len(columns), -1, dtype=np.int64)
         self._held = [_Held() for _ in programs]
 
     def of_use(self, number: int, block: Block) -> Iterator[Selectable]:
-        """Yield the matches of a block that may be selected.
+        """Yield the matches of a block that may be selected, one for each first event.
 
         Threads that find matches call it side by side: it changes nothing. It may not see what was
         added last, and then yields more than it need.
@@ -122,28 +121,29 @@ class AfterMatchSelection:
         ends = reduce(np.maximum, (*rows.values(), *(each.last for each in sets.values())))
         starts, ends = (each.astype(np.int64, copy=False) for each in (starts, ends))
         first = int(starts.min())
-        soonest = self._scratch(int(starts.max()) + 1 - first)
-        yield self._soonest_of(
-            Selectable(SetBlock(block.size, rows, sets), starts, ends), soonest, first
-        )
+        soonest = self._scratch("soonest", int(starts.max()) + 1 - first)
+        some = Selectable(SetBlock(block.size, rows, sets), starts, ends)
+        yield self._one_for_each(number, self._soonest_of(some, soonest, first))
 
-    def _scratch(self, size: int) -> Integers:
-        """Return numbers of this thread."""
-        known: Integers | None = getattr(self._local, "scratch", None)
+    def _scratch(self, name: str, size: int) -> Integers:
+        """Return numbers of this thread, at first -1."""
+        known: Integers | None = getattr(self._local, name, None)
         if known is None or len(known) < size:
-            known = self._local.scratch = np.empty(size, dtype=np.int64)
+            known = np.full(size, -1, dtype=np.int64)
+            setattr(self._local, name, known)
         return known
 
     def add(self, number: int, some: Selectable) -> None:
         """Add some matches of a program."""
-        some = self._one_for_each(number, some)
+        some = self._soonest_of(some)
         if not some.block.size:
             return
         held = self._held[number]
         held.parts.append(some)
         held.size += some.block.size
         if held.size > held.most:
-            whole = self._one_for_each(number, Selectable.joined(held.parts))
+            joined = self._soonest_of(Selectable.joined(held.parts))
+            whole = self._one_for_each(number, joined)
             size = whole.block.size
             self._held[number] = _Held([whole], size, max(_HELD, 2 * size))
 
@@ -158,7 +158,7 @@ class AfterMatchSelection:
         starts = np.concatenate([some.starts for some in found.values()])
         keys = [self._keys(number, some.block) for number, some in found.items()]
         kept = self._completing_first(starts, *map(np.concatenate, zip(*keys, strict=True)))
-        kept = kept[np.argsort(starts[kept])]
+        kept = kept[np.argsort(starts[kept], kind="stable")]  # nearly ascending already
         to = np.concatenate([self._to(number, some) for number, some in found.items()])
         chosen = np.zeros(len(kept), dtype=np.bool_)
         partitions, size = self._partitions()
@@ -167,8 +167,11 @@ class AfterMatchSelection:
         begins[partitions[excluded]] = excluded + 1  # of each partition the last one stays
         starts, to = starts[kept], to[kept]
         taken(starts, to, partitions[starts], begins, chosen)
-        self._excluded |= np.arange(len(partitions)) < begins[partitions]
-        begin, places = 0, np.sort(kept[chosen])
+        if size == 1:
+            self._excluded[: begins[0]] = True
+        else:
+            self._excluded |= np.arange(len(partitions)) < take(begins, partitions)
+        begin, places = 0, np.sort(kept[chosen], kind="stable")
         for number, some in found.items():
             block = some.block
             own = places[(places >= begin) & (places < begin + block.size)] - begin
@@ -184,12 +187,11 @@ class AfterMatchSelection:
         return partition_keys([columns.attributes[name] for name in partition_by])
 
     def _one_for_each(self, number: int, some: Selectable) -> Selectable:
-        """Return one match for each first event, unless a match that is known completes sooner."""
-        some = self._soonest_of(some)
+        """Return one match for each first event, of those that complete together."""
         if not some.block.size:
             return some
         keys = self._keys(number, some.block)
-        return some.take(np.sort(self._completing_first(some.starts, *keys)))
+        return some.take(self._completing_first(some.starts, *keys))
 
     def _soonest_of(
         self, some: Selectable, soonest: Integers | None = None, first: int = 0
@@ -211,7 +213,9 @@ class AfterMatchSelection:
         """Return one match for each first event, among matches that complete together."""
         begins = np.concatenate(([0], np.cumsum(sizes)))
         kept = np.empty(len(starts), dtype=np.int64)
-        count = completing_first(starts, begins, keys, self._arrival, self._best, kept)
+        first = int(starts.min())
+        best = self._scratch("best", int(starts.max()) + 1 - first)
+        count = completing_first(starts - first, begins, keys, self._arrival, best, kept)
         return kept[:count]
 
     def _bound(

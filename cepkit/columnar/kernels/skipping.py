@@ -59,21 +59,18 @@ def completing_first(
     It is the one whose events came first, in pattern order.
 
     Args:
-        starts: int64[matches], the first event of each; those of one complete together.
+        starts: int64[matches], the place of the first event of each in `best`; the matches of one
+            complete together.
         begins: int64[matches + 1], where the events of each begin in `keys`, and the end.
         keys: int64[...], the events of each in pattern order; -1 behind those of a set.
         arrival: int64[events], the arrival number of each event.
-        best: int64[events], all -1, before and after the call.
-        kept: int64[matches], the output: numbers of matches.
+        best: int64[...], all -1, before and after the call.
+        kept: int64[matches], the output: numbers of matches, ascending.
     """
-    count = 0
     for i in range(starts.size):
         start = starts[i]
         j = best[start]
-        if j < 0:
-            kept[count] = start
-            count += 1
-        else:
+        if j >= 0:
             own, other = begins[i], begins[j]
             while own < begins[i + 1] and other < begins[j + 1] and keys[own] == keys[other]:
                 own += 1
@@ -86,10 +83,12 @@ def completing_first(
                 if keys[other] >= 0 and arrival[keys[own]] > arrival[keys[other]]:
                     continue
         best[start] = i
-    for k in range(count):
-        start = kept[k]
-        kept[k] = best[start]
-        best[start] = -1
+    count = 0
+    for i in range(starts.size):
+        kept[count] = i
+        count += best[starts[i]] == i
+    for i in range(starts.size):
+        best[starts[i]] = -1
     return count
 
 
