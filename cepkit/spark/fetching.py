@@ -1,8 +1,9 @@
 """Fetches a small Spark stream into this process, where queries need no Spark jobs.
 
 One job counts the part of a DataFrame that a pattern reads. If it is small, another job fetches it
-through Arrow, and it is profiled, planned and searched like any local stream. Local Parquet files
-are counted and read without a job. A stream caches the fetched part until `forget()`.
+through Arrow, and it is profiled, planned and searched like any local stream. Rows that the JVM
+holds, those of a local table, need not be counted. Local Parquet files are counted and read without
+a job. A stream caches the fetched part until `forget()`.
 """
 
 from __future__ import annotations
@@ -94,7 +95,8 @@ def fetched(
         found = None  # Spark reads it, or tells what is wrong
     if rows is None or found is None:
         rows = CollectedRows(stream, fields)
-        found = _least(rows, types, fields, most)
+        held = rows.held(most)
+        found = _least(rows, types, fields, most) if held is None else (held, None)
     table, of = found
     if not isinstance(table, pa.Table):
         if where == "driver":

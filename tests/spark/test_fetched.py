@@ -121,6 +121,21 @@ def test_the_stream_is_fetched_once(spark, stream, capsys):
 
 
 @pytest.mark.filterwarnings("ignore:rows left out")
+@pytest.mark.parametrize("derived", [False, True])
+def test_rows_of_a_local_table_are_fetched_by_one_job(spark, stream, derived):
+    frame = spark.createDataFrame(rows())
+    if derived:
+        frame = frame.where("x > 1").selectExpr("ts", "kind", "x * 2 AS x", "price")
+    held = ck.events(frame, time="ts", type="kind")
+    assert jobs_of(spark, lambda: ck.detect(held, PATTERNS["SEQ"]).count()) == 1
+    here = ck.detect(held, PATTERNS["SEQ"])
+    there = ck.detect(held, PATTERNS["SEQ"], spark=ck.SparkOptions(route="workers"))
+    assert "fetched" in here.route
+    assert contents(here.toArrow()) == contents(there.toArrow())
+    assert here.dropped == there.dropped
+
+
+@pytest.mark.filterwarnings("ignore:rows left out")
 @pytest.mark.parametrize(
     ("text", "emit"),
     [

@@ -49,6 +49,9 @@ class Access(Protocol):
     def relation(self, frame: DataFrame) -> Any:
         """Return Java's plan of a DataFrame, with cached parts; None if it is not accessible."""
 
+    def held(self, frame: DataFrame) -> int | None:
+        """Return the number of rows if the JVM holds all of them, without a job; None if not."""
+
     def is_shuffled(self, frame: DataFrame) -> bool:
         """Return whether rows come from a shuffle, so that their order may change each time."""
 

@@ -43,6 +43,11 @@ class Classic:
         """Return Java's plan of a DataFrame: analyzed, with cached parts in place."""
         return frame._jdf.queryExecution().withCachedData()  # noqa: SLF001 - the only way to it
 
+    def held(self, frame: DataFrame) -> int | None:
+        """Return the number of rows if the JVM holds all of them, without a job; None if not."""
+        plan = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001 - as above
+        return plan.data().size() if plan.nodeName() == "LocalRelation" else None
+
     def is_shuffled(self, frame: DataFrame) -> bool:
         """Return whether rows come from a shuffle, so that their order may change each time."""
         execution = frame._jdf.queryExecution()  # noqa: SLF001 - as above

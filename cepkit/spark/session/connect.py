@@ -57,6 +57,9 @@ class Connect:
     def relation(self, frame: DataFrame) -> None:
         """Return None: the plan is not accessible."""
 
+    def held(self, frame: DataFrame) -> None:
+        """Return None: what the server holds is not known here."""
+
     def is_shuffled(self, frame: DataFrame) -> bool:
         """Return whether rows come from a shuffle, so that their order may change each time."""
         return "Exchange" in frame._explain_string()  # type: ignore[operator]  # noqa: SLF001
