@@ -277,10 +277,12 @@ def _first(
     steps = tables.begins[search + 1] - first
     last = int(ints[uintp(nodes[first].rows + at[0])])
     counts.looked[first] += 1
-    if _ruled_out(tables, decide, first, 0, work):
+    # 64 bits from the start: a plain number has another type, for which functions compile again.
+    depth: Any = np.int64(0)
+    if _ruled_out(tables, decide, first, depth, work):
         counts.removed[first] += 1
         return False
-    depth, entered = 1, False
+    depth, entered = depth + 1, False
     while 0 < depth < steps:
         node = nodes[first + depth]
         if not entered:
@@ -339,7 +341,8 @@ def _scan(
 ) -> tuple[int, int]:
     """Run `scan` with scratch arrays."""
     n, width = lasts.rows.size, work.trial.size
-    m, t, before = 0, 0, 0
+    m: Any = np.int64(0)  # as `depth` above
+    t, before = 0, 0
     while t < n:
         row = int(lasts.rows[t])
         if counts.looked[-1] > patience * (FLOOR + row - int(lasts.rows[0])):
