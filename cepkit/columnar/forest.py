@@ -225,9 +225,9 @@ class _ForestRun:
             able = [number for number in members if self._able[number]]
             if isinstance(node, Prefix) and len(able) > 1:
                 own, run = self._prefix(node, parent.length)
-                children = self._onward(node, own)
-                handover = _handover(bound, own, checked=node.checked)
-                onward.append(_Onward(handover, run, node.length, -1, children))
+                if children := self._onward(node, own):
+                    handover = _handover(bound, own, checked=node.checked)
+                    onward.append(_Onward(handover, run, node.length, -1, children))
                 continue
             for number in able:
                 program, checked = taking(self._programs[number], self._weak[number], parent.length)

@@ -218,3 +218,18 @@ def test_an_order_that_a_not_depends_on_stays():
         "PATTERN AND(A a, B b, E c) WHERE a.x < b.x WITHIN 10 s",
     ]
     assert not weaker_nodes(ready_of(rules))
+
+
+def test_patterns_behind_a_weaker_node_have_no_match_without_their_last_type():
+    rules = {
+        "f": "PATTERN SEQ(A a, B b, F f) WHERE a.x < b.x AND a.y > 0 WITHIN 10 s",
+        "d": "PATTERN SEQ(A a, B b, C c, D d) WHERE a.x < b.x AND a.y > 1 WITHIN 10 s",
+        "e": "PATTERN SEQ(A a, B b, C c, E e) WHERE a.x < b.x AND a.y > 1 WITHIN 10 s",
+    }
+    known = measured(list(map(ck.parse, rules.values())), 100.0, share=1e-4)
+    plan = ck.choose_plan(rules, known, share="prefix")
+    assert "SEQ(A, B, C) where A.x < B.x and A.y > 1" in {node.pattern for node in plan.shared}
+    rows = [{"t": i, "kind": kind, "x": i, "y": 9} for i, kind in enumerate("ABCF")]
+    matches = ck.detect(ck.events(rows, time="t", type="kind", unit="s"), rules, plan)
+    assert dict(matches.counts()) == {"f": 1, "d": 0, "e": 0}
+    assert matches.together.to_pandas()["pattern"].tolist() == ["f"]
