@@ -1,7 +1,7 @@
-"""The counts of a funnel by the engine: those of the matches of ever more of a branch.
+"""The counts of a funnel, by the engine: each is the number of matches of a part of the branch.
 
-A requirement lets through the matches of what is bound so far, under it and those before it. Counts
-need not make the events of the last step, and slices run side by side.
+The part for a requirement has the variables bound so far, the requirement and those before it. To
+count, the engine need not make the events of the last step, and slices run side by side.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PARTITION = "\0partition"
 
 
 def counts_by_engine(search: Search) -> Counts | None:
-    """Return what a search would count, of all events; None if the engine cannot say."""
+    """Return the counts of a search over all events; None where the engine cannot count them."""
     branch, table, order = search.measures.branch, search.measures.table, search.order
     pairs = combinations(order, 2)
     if not can_be_forgiven(branch) or any(req.may_coincide(branch, x, y) for x, y in pairs):
@@ -69,7 +69,7 @@ def counts_by_engine(search: Search) -> Counts | None:
 def _programs(
     search: Search, rows: Sequence[tuple[str, req.Requirement | None]]
 ) -> Iterator[Program]:
-    """Yield for each row of a funnel the program that finds what it lets through."""
+    """Yield the program that counts each row of a funnel."""
     branch, order, sets = search.measures.branch, search.order, search.grouped
     whole, absent = demanding(branch, ()), list[req.Requirement]()
     fulfilled = [c for c in whole.conditions if len(variables_of(c)) < 2]
@@ -93,7 +93,7 @@ def _programs(
         if absent:
             part = demanding(branch, absent)
         part = replace(part, repeated=tuple((v, 1, None) for v in names if v in sets))
-        # What a scope lets through is counted without a look, if its variable is bound last.
+        # A scope is counted without a look at events if its variable is bound last.
         late = {*sets, variable} if requirement is None else sets
         keyed = by_keys(part, [v for v in names if v not in late])
         yield compile_branch(part, (*keyed, *(v for v in names if v in late)))

@@ -17,7 +17,7 @@ TypeRows: TypeAlias = dict[frozenset[str] | None, Ints]
 """The rows of the events of some sets of types."""
 
 _AT_ONCE = 1 << 17
-"""Rows are found for so many events at a time, in room that stays in the cache."""
+"""The events searched at a time, so that the room for their rows stays in the cache."""
 
 
 def find_types(steps: Iterable[Step], columns: EventColumns, rows: TypeRows) -> None:
