@@ -37,8 +37,7 @@ from cepkit.columnar.parts import (
     whole,
 )
 from cepkit.columnar.slices.blocks import Block
-from cepkit.columnar.slices.candidates import EVERYTHING, Owned
-from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead, readings
+from cepkit.columnar.slices.cutting import EVERYTHING, Owned, cutting_clock, looks_ahead, readings
 from cepkit.columnar.slices.plans import SlicePlans, SliceWork
 from cepkit.errors import StreamError
 from cepkit.pattern.policies import AfterMatch, Clock

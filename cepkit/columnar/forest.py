@@ -25,8 +25,8 @@ from cepkit.columnar.kleene.limits import SetChoice
 from cepkit.columnar.run import GROUP_ROWS, FoundTree, Run
 from cepkit.columnar.slices.binding import Binder, BoundProgram
 from cepkit.columnar.slices.blocks import Block
-from cepkit.columnar.slices.candidates import Candidates, Owned, Scan
-from cepkit.columnar.slices.types import find_types
+from cepkit.columnar.slices.candidates import Candidates, Scan, find_types
+from cepkit.columnar.slices.cutting import Owned
 from cepkit.indexing import take
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth
@@ -147,9 +147,7 @@ class _ForestRun:
         self._choice = choice
         self._scan = Scan()
         # One pass over the events for all programs.
-        find_types(
-            chain.from_iterable(p.everything for p in query.programs), columns, self._scan.rows
-        )
+        find_types(chain.from_iterable(p.everything for p in query.programs), columns, self._scan)
         # Programs with weaker first steps get candidates once the node they continue is known.
         self._binders = {
             number: self._binder(program)

@@ -22,12 +22,13 @@ from cepkit.columnar.kleene.limits import SetChoice
 from cepkit.columnar.run import Run
 from cepkit.columnar.slices.binding import Binder
 from cepkit.columnar.slices.blocks import Block, SetBlock
-from cepkit.columnar.slices.candidates import EVERYTHING, Owned
 from cepkit.columnar.slices.cutting import (
+    EVERYTHING,
     HEAVY,
     HEAVY_CANDIDATES,
     HEAVY_ROWS,
     HEAVY_WINDOWS,
+    Owned,
     cut,
     looks_ahead,
     numbered,

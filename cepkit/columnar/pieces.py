@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
-from cepkit.columnar.slices.candidates import Owned
 from cepkit.columnar.slices.cutting import (
     SLICE_ROWS,
     WINDOWS_PER_SLICE,
+    Owned,
     cutting_clock,
     looks_ahead,
     numbered,

@@ -20,7 +20,7 @@ from cepkit.columnar.compile.query import compile_branch
 from cepkit.columnar.parts import Part, parts_of
 from cepkit.columnar.run import Run
 from cepkit.columnar.slices.binding import Binder
-from cepkit.columnar.slices.candidates import Owned
+from cepkit.columnar.slices.cutting import Owned
 from cepkit.diagnosis.event_table import Combinations, Ints
 from cepkit.diagnosis.measures import Floats, Measures, forbidden_together
 from cepkit.diagnosis.nearest import MIX

@@ -27,8 +27,7 @@ from cepkit.columnar.pieces import Cut, Piece, Pieces, cut_of, large_parts, plan
 from cepkit.columnar.results.in_pieces import matches_in_pieces
 from cepkit.columnar.results.reports import report
 from cepkit.columnar.slices.blocks import Block
-from cepkit.columnar.slices.candidates import EVERYTHING, Owned
-from cepkit.columnar.slices.cutting import looks_ahead, rows_of_slices, slices
+from cepkit.columnar.slices.cutting import EVERYTHING, Owned, looks_ahead, rows_of_slices, slices
 from cepkit.lazy import pa
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.keys import partition_keys

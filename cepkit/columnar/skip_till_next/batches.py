@@ -24,7 +24,7 @@ from cepkit.columnar.run import Run
 from cepkit.columnar.skip_till_next.sets import PendingOffers
 from cepkit.columnar.slices.binding import Binder
 from cepkit.columnar.slices.blocks import SetBlock
-from cepkit.columnar.slices.candidates import Owned
+from cepkit.columnar.slices.cutting import Owned
 from cepkit.compiling import compiled
 from cepkit.errors import LimitError
 from cepkit.stream.columns import EventColumns

@@ -42,8 +42,7 @@ from cepkit.columnar.skip_till_next.search import Decide, scan
 from cepkit.columnar.skip_till_next.tables import tables_of
 from cepkit.columnar.slices.binding import Binder, BoundProgram
 from cepkit.columnar.slices.blocks import SetBlock
-from cepkit.columnar.slices.candidates import Owned
-from cepkit.columnar.slices.cutting import numbered, slices
+from cepkit.columnar.slices.cutting import Owned, numbered, slices
 from cepkit.indexing import bin_counts
 from cepkit.pattern.conditions import Comparison, Expression, variables_of
 from cepkit.pattern.evaluation.source import has_source

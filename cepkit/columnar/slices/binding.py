@@ -33,16 +33,15 @@ from cepkit.columnar.slices.bound import (
     Subtree,
     Table,
 )
-from cepkit.columnar.slices.candidates import (
+from cepkit.columnar.slices.candidates import Candidates, Scan, SubtreeCandidates, Times, gather
+from cepkit.columnar.slices.cutting import (
     EVERYTHING,
-    Candidates,
     Owned,
-    Scan,
-    SubtreeCandidates,
-    Times,
-    gather,
+    came_in_order,
+    numbered,
+    owners_of,
+    refuse_counted_runs,
 )
-from cepkit.columnar.slices.cutting import came_in_order, numbered, owners_of, refuse_counted_runs
 from cepkit.pattern.conditions import Comparison, Expression
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.policies import Clock

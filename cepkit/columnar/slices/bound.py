@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Absence, AnyStep, Band, Bound, GroupStep
-from cepkit.columnar.slices.candidates import Candidates, Owned, SubtreeCandidates
+from cepkit.columnar.slices.candidates import Candidates, SubtreeCandidates
+from cepkit.columnar.slices.cutting import Owned
 from cepkit.indexing import take
 from cepkit.pattern.conditions import Expression
 

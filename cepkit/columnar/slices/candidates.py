@@ -6,7 +6,7 @@ Cost: one pass over the events for the types, then O(candidates) for each variab
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import RUN, BoundClock, Member, Program, Step
-from cepkit.columnar.kernels.loops import counting_sort
-from cepkit.columnar.slices.cutting import readings
-from cepkit.columnar.slices.types import find_types
+from cepkit.columnar.kernels.loops import counting_sort, partition
+from cepkit.columnar.slices.cutting import Owned, readings
 from cepkit.indexing import take
 from cepkit.pattern.canonical import CanonicalEvent
 from cepkit.pattern.evaluation.columns import Read, truth
@@ -27,29 +26,8 @@ from cepkit.stream.columns import Column, EventColumns
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
 
-
-@dataclass(frozen=True, slots=True)
-class Owned:
-    """The matches that a slice owns: those whose last event lies in a stretch of a clock.
-
-    The last event has the latest time, or the greatest number, by that clock.
-
-    Attributes:
-        since: Its first microsecond or number; None: as early as may be.
-        until: The first one after it; None: as late as may be.
-        clock: The clock of both.
-        free: Whether a match may have each event of the slice; None for all.
-    """
-
-    since: int | None = None
-    until: int | None = None
-    clock: Clock = "time"
-    free: npt.NDArray[np.bool_] | None = None
-
-
-EVERYTHING = Owned()
-"""All matches."""
-
+_AT_ONCE = 1 << 17
+"""The events searched at a time, so that the room for their rows stays in the cache."""
 
 BY_VALUE = -1
 """Stands for a class if the order is by a value: then there are no look-ups by time."""
@@ -244,7 +222,7 @@ def gather(
     Raises:
         PatternError: A filter or an equality does not fit the kinds of the columns.
     """
-    find_types(program.everything, columns, scan.rows)
+    find_types(program.everything, columns, scan)
     chained: dict[str, Ints] = {}
     if program.chain and in_order:
         chained = _side_by_side(program, columns, scan.rows[_types(program)[program.chain[0]]])
@@ -329,6 +307,47 @@ def _within(
     if until is not None:
         kept &= values < until
     return rows if kept.all() else rows[kept]
+
+
+def find_types(steps: Iterable[Step], columns: EventColumns, scan: Scan) -> None:
+    """Find the rows of the events of the types of steps, ascending; known ones stay."""
+    n, rows = len(columns), scan.rows
+    types_needed = {step.event.types for step in steps} - rows.keys()
+    if None in types_needed:
+        rows[None] = np.arange(n, dtype=np.int32)
+    waiting = sorted((types for types in types_needed if types is not None), key=sorted)
+    while waiting:
+        # One pass over the events serves all sets without common types.
+        together: list[frozenset[str]] = []
+        for types in waiting:
+            if all(not types & other for other in together):
+                together.append(types)
+        waiting = [types for types in waiting if types not in together]
+        rows.update(_partition(together, columns))
+
+
+def _partition(
+    together: list[frozenset[str]], columns: EventColumns
+) -> dict[frozenset[str] | None, Ints]:
+    n = len(columns)
+    slots = np.zeros(max(1, len(columns.type_names)), dtype=np.int32)
+    for code, name in enumerate(columns.type_names):
+        for slot, types in enumerate(together, start=1):
+            if name in types:
+                slots[code] = slot
+    steps = np.ones(len(together) + 1, dtype=np.int64)
+    steps[0] = 0  # it collects unused types, all in the same place
+    size = min(n, _AT_ONCE)
+    begins = np.arange(len(steps)) * size + np.array([[0], [size // 2]])
+    room = np.empty(len(steps) * size, dtype=np.int32)
+    found: list[list[Ints]] = [[room[:0]] for _ in together]
+    for first in range(0, n, _AT_ONCE):
+        codes = columns.types[first : first + _AT_ONCE].astype(np.int32, copy=False)
+        ends = begins.astype(np.int64)
+        partition(codes, slots, steps, ends, room)
+        for slot, parts in enumerate(found, start=1):
+            parts += [room[begins[h, slot] : ends[h, slot]] + np.int32(first) for h in (0, 1)]
+    return {types: np.concatenate(parts) for types, parts in zip(together, found, strict=True)}
 
 
 def _side_by_side(program: Program, columns: EventColumns, begins: Ints) -> dict[str, Ints]:

@@ -9,7 +9,7 @@ events get here.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,29 @@ from cepkit.pattern.policies import Clock
 from cepkit.stream.columns import EventColumns
 
 Times = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """The matches that a slice owns: those whose last event lies in a stretch of a clock.
+
+    The last event has the latest time, or the greatest number, by that clock.
+
+    Attributes:
+        since: Its first microsecond or number; None: as early as may be.
+        until: The first one after it; None: as late as may be.
+        clock: The clock of both.
+        free: Whether a match may have each event of the slice; None for all.
+    """
+
+    since: int | None = None
+    until: int | None = None
+    clock: Clock = "time"
+    free: npt.NDArray[np.bool_] | None = None
+
+
+EVERYTHING = Owned()
+"""All matches."""
 
 
 def numbered(program: Program, columns: EventColumns) -> EventColumns:

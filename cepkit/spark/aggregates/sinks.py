@@ -23,7 +23,7 @@ from cepkit.aggregation.sequence.elements import Emit
 from cepkit.columnar.compile.program import Counters, Program
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.slices.blocks import Block
-from cepkit.columnar.slices.candidates import EVERYTHING, Owned
+from cepkit.columnar.slices.cutting import EVERYTHING, Owned
 from cepkit.errors import LimitError
 from cepkit.routes.aggregates import aggregate_cluster
 from cepkit.routes.detected import only_counts

@@ -16,8 +16,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from cepkit.columnar.slices.candidates import Owned
-from cepkit.columnar.slices.cutting import WINDOWS_PER_SLICE
+from cepkit.columnar.slices.cutting import WINDOWS_PER_SLICE, Owned
 from cepkit.errors import StreamError
 from cepkit.pattern.policies import Clock
 from cepkit.spark.cells.keys import Key

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from cepkit.columnar.slices.candidates import Owned
+from cepkit.columnar.slices.cutting import Owned
 from cepkit.columnar.slices.plans import Work
 from cepkit.spark.cells.dealing import Batches, Tables
 from cepkit.spark.cells.layout import Layout

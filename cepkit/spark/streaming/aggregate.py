@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 
 from cepkit.aggregation.semirings.functions import Function
 from cepkit.aggregation.sequence.elements import Emit
-from cepkit.columnar.slices.candidates import Owned
+from cepkit.columnar.slices.cutting import Owned
 from cepkit.errors import UnsupportedError, telling
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import ALONE, called

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepkit.columnar.slices.candidates import Owned
+from cepkit.columnar.slices.cutting import Owned
 from cepkit.pattern.keys import partition_keys
 from cepkit.spark.cells.sending import Sending
 from cepkit.spark.streaming.explanation import work_texts

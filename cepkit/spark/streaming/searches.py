@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.results.output import MatchColumns
-from cepkit.columnar.slices.candidates import Owned
+from cepkit.columnar.slices.cutting import Owned
 from cepkit.columnar.slices.plans import SlicePlans
 from cepkit.columnar.workload import Group
 from cepkit.pattern.several import ALONE

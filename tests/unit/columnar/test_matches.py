@@ -18,8 +18,8 @@ from cepkit.columnar import parts
 from cepkit.columnar.compile.query import compile_query
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.results.matches import Matches
-from cepkit.columnar.slices import types
-from cepkit.columnar.slices.candidates import EVERYTHING
+from cepkit.columnar.slices import candidates
+from cepkit.columnar.slices.cutting import EVERYTHING
 from cepkit.errors import (
     CepkitError,
     FileError,
@@ -390,5 +390,5 @@ def test_types_found_for_few_events_at_a_time_give_the_same_matches(at_once, mon
     rows = [(second, "ABX"[second * 7 % 11 % 3], second * 3 % 5) for second in range(20)]
     expected = ck.detect(stream(*rows), TEXT).to_pandas()
     assert len(expected) > 5
-    monkeypatch.setattr(types, "_AT_ONCE", at_once)
+    monkeypatch.setattr(candidates, "_AT_ONCE", at_once)
     pd.testing.assert_frame_equal(ck.detect(stream(*rows), TEXT).to_pandas(), expected)

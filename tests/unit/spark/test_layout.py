@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from cepkit.columnar.compile.query import compile_query
-from cepkit.columnar.slices.candidates import Owned
-from cepkit.columnar.slices.cutting import cutting_clock
+from cepkit.columnar.slices.cutting import Owned, cutting_clock
 from cepkit.errors import StreamError
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parsing.parser import parse
