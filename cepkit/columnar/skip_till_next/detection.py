@@ -203,7 +203,7 @@ class _Method:
     ) -> Iterator[Callable[[], Iterator[tuple[int, SetBlock]]]]:
         """Yield the function that finds the matches of a slice; any thread may prepare it."""
         searches = cache(partial(self._searcher.searches, begin, first, end))
-        if not self._by_batches:
+        if first < end and not self._by_batches:
             searches()
         yield partial(self._blocks, searches, first, end)
 

@@ -114,7 +114,7 @@ def _labels(take: Take, x: float, y: float, away: float, room: float) -> list[ca
     title = canvas.Text(x + 4, top, (event,), size=SIZE, bold=True, hover=hover)
     lines = [] if fits else wrapped(take.event, SMALL, room, 1)
     if take.scope:
-        lines += wrapped(take.scope, SMALL, room, 1)
+        lines += wrapped(take.scope, SMALL, room, 2)
     for i, condition in enumerate(take.conditions):
         others = len(take.conditions) - i - 1
         left = _MOST_LINES - len(lines) - bool(others)

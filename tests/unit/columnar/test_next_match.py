@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
+from cepkit.columnar.compile.query import compile_query
+from cepkit.columnar.detector import Detector
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.skip_till_next import detection
 from cepkit.columnar.skip_till_next.detection import search_programs
@@ -212,3 +214,12 @@ def _ids(stream: Any, query: Any) -> list[list[int | None]]:
         ([row[v] and row[v]["id"] for v in matches.variables] for row in rows),
         key=lambda ids: [-1 if i is None else i for i in ids],
     )
+
+
+def test_end_of_a_stream_without_further_last_events_has_no_matches():
+    query = parse("PATTERN SEQ(A a, B b) WITHIN 9 s STRATEGY skip-till-next-match")
+    detector = Detector(compile_query(query, as_plan(["a", "b"], query)))
+    rows = [{"t": t, "type": kind} for t, kind in enumerate("AB")]
+    columns = ck.events(rows, time="t", type="type", unit="s").columns(())
+    assert [block.size for _, block in detector.feed(columns, 2_000_000)] == [1]
+    assert not [*detector.finish()]
