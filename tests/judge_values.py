@@ -305,6 +305,8 @@ def _aggregate(function: str, members: Sequence[Mapping[str, Any]], attribute: s
         return len(members)
     values = [known(member.get(attribute)) for member in members]
     if function in ("first", "last"):
+        if not values:  # of a set in another branch of OR
+            return None
         return values[0] if function == "first" else values[-1]
     if function.startswith("member "):
         place = int(function.removeprefix("member "))
