@@ -41,7 +41,7 @@ _MATCH = 8
 """The work for a match that is looked at, in candidates."""
 
 _CANDIDATES = 4
-"""For each event in a budget the engine, which is faster, may look at so many candidates."""
+"""The candidates that the engine, which is faster, may look at for each event in a budget."""
 
 T = TypeVar("T")
 
@@ -169,10 +169,10 @@ def in_slices(
     *,
     counts: bool = False,
 ) -> Iterator[tuple[int, T]]:
-    """Yield the end of each slice with what is made of its matches, as far as a budget allows.
+    """Yield the end of each slice with the result of `make`, as far as a budget allows.
 
     Args:
-        make: Makes it of a run of each program, in several threads at once.
+        make: Turns a run of each program into a result; called by several threads.
         budget: The most work; about what all slices may need, and never much more.
         counts: Whether only the numbers of matches are wanted, and only those of all slices.
     """

@@ -41,25 +41,24 @@ class Classic:
 
     def relation(self, frame: DataFrame) -> Any:
         """Return Java's plan of a DataFrame: analyzed, with cached parts in place."""
-        return frame._jdf.queryExecution().withCachedData()  # noqa: SLF001 - the only way to it
+        return self.handle(frame).queryExecution().withCachedData()
 
     def held(self, frame: DataFrame) -> int | None:
         """Return the number of rows if the JVM holds all of them, without a job; None if not."""
-        plan = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001 - as above
+        plan = self.handle(frame).queryExecution().optimizedPlan()
         return plan.data().size() if plan.nodeName() == "LocalRelation" else None
 
     def is_shuffled(self, frame: DataFrame) -> bool:
         """Return whether rows come from a shuffle, so that their order may change each time."""
-        execution = frame._jdf.queryExecution()  # noqa: SLF001 - as above
+        execution = self.handle(frame).queryExecution()
         return "Exchange" in execution.executedPlan().toString()
 
     def kept(self, frame: DataFrame) -> DataFrame:
         """Materialise the output of a shuffle, so that it runs only once."""
         session = frame.sparkSession
-        shuffled = frame._jdf.javaRDD()  # noqa: SLF001 - without carrying the rows to Python
+        shuffled = self.handle(frame).javaRDD()  # without carrying the rows to Python
         java = session._jsparkSession.createDataFrame(  # noqa: SLF001
-            shuffled,
-            frame._jdf.schema(),  # noqa: SLF001
+            shuffled, self.handle(frame).schema()
         )
         return classic.DataFrame(java, session)
 
