@@ -24,8 +24,8 @@ _PAGE = re.compile(
 )
 _HEAD = """# Gallery
 
-Patterns by job. Each page has data of a few lines, so that you can run it; the pattern and its
-matches; and what a beginner writes, which finds something else.
+Patterns by job. Each page has a few rows of data, so that you can run it, the pattern, its
+matches, and a beginner's version of the pattern, which finds something else.
 """
 _WIDTH = 720
 
