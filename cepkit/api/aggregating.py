@@ -32,7 +32,7 @@ from cepkit.routes.aggregates import aggregate as aggregate_here
 from cepkit.routes.functions import attributes_of, functions_of
 from cepkit.routes.sharing import SHARES
 from cepkit.routes.ways import EMITS, METHODS, way_of
-from cepkit.stream.stream import Stream, check_stream
+from cepkit.stream.stream import Stream, carrying, check_stream
 from cepkit.threads import limited_to
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ def _of_values(
 ) -> Aggregates | ResultFrame:
     """Return the totals of a query with aggregates of values that matches have."""
     rows = of_values.returned(query, stream.schema)
-    stream = of_values.carrying_all(stream)
+    stream = carrying(stream, None)  # RETURN takes its own
     matches: Any = detect(stream, rows.query, threads=threads, spark=spark, progress=progress)
     if stream.place == "spark":
         from cepkit.spark.aggregates.of_values import aggregate_frame

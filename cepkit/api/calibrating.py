@@ -28,7 +28,7 @@ from cepkit.planners import choose as choosing
 from cepkit.progress import Progress, showing
 from cepkit.stream.lateness import as_microseconds
 from cepkit.stream.reading.times import microseconds
-from cepkit.stream.stream import Stream, check_all_there, check_stream
+from cepkit.stream.stream import Stream, carrying, check_all_there, check_stream
 
 _MOST_ROWS = 100_000
 _MOST_RUNS = 1_000
@@ -88,6 +88,7 @@ def calibrate(
     """
     check_stream(stream, beside=pattern)
     check_all_there(stream)
+    stream = carrying(stream, None)  # RETURN takes its own
     query = as_query(pattern)
     if query.aggregates or query.returned:
         word = "AGG" if query.aggregates else "RETURN"

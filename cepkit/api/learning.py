@@ -30,7 +30,7 @@ from cepkit.progress import Progress, showing
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.lateness import as_microseconds
 from cepkit.stream.reading.times import microseconds
-from cepkit.stream.stream import Stream, check_all_there, check_stream
+from cepkit.stream.stream import Stream, carrying, check_all_there, check_stream
 from cepkit.stream.warnings import StreamWarning, warn_of_outside
 from cepkit.tables import count_text
 
@@ -102,6 +102,7 @@ def learn(
     schema = stream.schema
     if by is not None:
         schema.check(stream.column_names, (by,))
+        stream = carrying(stream, (by,))
     labels = incidents_of(incidents, by, span, 0, schema, "incidents")
     finished = True
     with showing(_WHAT, progress) as work:

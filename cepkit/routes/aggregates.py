@@ -19,13 +19,13 @@ from cepkit.columnar.results.reports import report
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.routes.detected import aggregate_detected
-from cepkit.routes.functions import attributes_of, carrying
+from cepkit.routes.functions import attributes_of
 from cepkit.routes.in_pieces import aggregate_in_pieces, aggregate_in_slices
 from cepkit.routes.result import SeveralAggregates
 from cepkit.routes.sharing import Cluster, Shared, SharingPlan, plan_sharing, shareable
 from cepkit.routes.ways import aggregate_sequence, way_of
 from cepkit.stream.columns import EventColumns
-from cepkit.stream.stream import Stream
+from cepkit.stream.stream import Stream, carrying
 
 
 def aggregate(
@@ -50,7 +50,7 @@ def aggregate(
     """
     names, queries = tuple(patterns), tuple(patterns.values())
     for query, each in zip(queries, functions, strict=True):
-        stream = carrying(stream, query, each)
+        stream = carrying(stream, sorted({*query.group_by, *attributes_of(each)}))
         check_names(query.group_by, tuple(each))
     ways = [way_of(query, method) for query in queries]
     results: dict[int, Aggregates] = {}

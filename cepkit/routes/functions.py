@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from cepkit.aggregation.rows.tables import CAUSE, NEW, TIME, column_of
 from cepkit.aggregation.semirings.functions import Function, function_of
@@ -11,7 +10,6 @@ from cepkit.errors import PatternError
 from cepkit.pattern.aggregates import NAMES
 from cepkit.pattern.nodes import bound_events_of
 from cepkit.pattern.query import Query
-from cepkit.stream.stream import Stream
 
 
 def functions_of(query: Query, further: Mapping[str, Function]) -> dict[str, Function]:
@@ -46,16 +44,6 @@ def functions_of(query: Query, further: Mapping[str, Function]) -> dict[str, Fun
                     expected=f"one of {', '.join(names)}",
                 )
     return functions
-
-
-def carrying(stream: Stream, query: Query, functions: Mapping[str, Function]) -> Stream:
-    """Return the stream with only the output columns that the result shows."""
-    columns = stream.schema.columns
-    if columns is None:
-        return stream
-    names = {*query.group_by, *attributes_of(functions)}
-    schema = replace(stream.schema, columns=(*columns, *sorted(names - {*columns})))
-    return Stream(stream.source, schema, stream.column_names)
 
 
 def attributes_of(functions: Mapping[str, Function]) -> frozenset[str]:

@@ -39,7 +39,6 @@ from cepkit.routes.detected import without_aggregates
 from cepkit.stream.columns import Column
 from cepkit.stream.reading.ingest import attribute
 from cepkit.stream.schema import Schema
-from cepkit.stream.stream import Stream
 
 REASON = "values of matches"
 
@@ -88,11 +87,6 @@ def returned(query: Query, schema: Schema) -> Returned:
         values.append((of, added(of.argument)))
     bare = replace(without_aggregates(query), returned=tuple(columns), text=None)
     return Returned(bare, keys, values)
-
-
-def carrying_all(stream: Stream) -> Stream:
-    """Return the stream with all its columns in the output, where RETURN takes its own."""
-    return Stream(stream.source, replace(stream.schema, columns=None), stream.column_names)
 
 
 def refuse_other_ways(query: Query, emit: str, method: str, beside: str | None) -> None:

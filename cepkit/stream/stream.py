@@ -131,7 +131,8 @@ class Stream:
             return Stream(table, self.schema, self.column_names)
         columns = self.columns(())
         first = pa.array(columns.source_rows(np.arange(min(n, len(columns)))))
-        table = self._table(self.column_names) if self.schema.columns else columns.source
+        only = self.schema.columns
+        table = columns.source if only is None else self._table(self.column_names)
         return Stream(table.take(first), self.schema, self.column_names)
 
     @typed
@@ -422,6 +423,15 @@ def check_all_there(stream: Stream) -> None:
             "this needs all events of a stream, and a streaming DataFrame has no end",
             hint="use the source of the stream: spark.read instead of spark.readStream",
         )
+
+
+def carrying(stream: Stream, names: Iterable[str] | None) -> Stream:
+    """Return a stream that has further columns in its output; None for all."""
+    own = stream.schema.columns
+    if own is None:
+        return stream
+    columns = None if names is None else tuple(dict.fromkeys((*own, *names)))
+    return replace(stream, schema=replace(stream.schema, columns=columns))
 
 
 def _hint_at_index(source: Any, schema: Schema, names: tuple[str, ...]) -> None:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from cepkit.columnar.results.returned import arrow_type, computed, in_arrow
 from cepkit.columnar.slices.blocks import Block, Members, bound_in
-from cepkit.errors import PatternError
+from cepkit.errors import PatternError, UnsupportedError
 from cepkit.lazy import pa, pq
 from cepkit.pattern.conditions import Aggregate, Attribute, place_of
 from cepkit.pattern.evaluation.set_functions import member_at
@@ -145,9 +145,19 @@ def _has_events(kind: pa.DataType) -> bool:
 
 
 def to_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: BinaryIO) -> int:
-    """Write rows as Parquet in batches; return their number."""
+    """Write rows as Parquet in batches; return their number.
+
+    Raises:
+        UnsupportedError: A column has a type that Parquet lacks, as intervals of DuckDB.
+    """
     written = 0
-    with pq.ParquetWriter(file, schema) as writer:
+    try:
+        writer = pq.ParquetWriter(file, schema)
+    except pa.ArrowNotImplementedError as error:
+        raise UnsupportedError(
+            f"matches as Parquet: {error}", hint="events(..., columns=[...]) leaves columns out"
+        ) from error
+    with writer:
         for batch in batches:
             writer.write_batch(batch)
             written += len(batch)

@@ -45,7 +45,7 @@ from cepkit.stream.reading.arrow import (
     single,
 )
 from cepkit.stream.reading.times import durations, microseconds
-from cepkit.stream.schema import ONLY_TYPE, Schema
+from cepkit.stream.schema import ONLY_TYPE, Schema, check_columns
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -97,7 +97,7 @@ def event_columns(
     """
     names = tuple(table.column_names)
     required = tuple(dict.fromkeys(attributes))
-    schema.check(names, required)
+    check_columns((*schema.roles, *required), names)
     codes: Codes
     if schema.time in ready:
         ts = cast("Integers", ready[schema.time].values)

@@ -39,6 +39,11 @@ def test_values_are_short_where_differences_of_decimals_are_not():
         )
 
 
+def test_columns_that_are_not_in_the_output_are_compared_with_parameters():
+    bare = ck.events(FRAME, time="t", type="type", unit="s", columns=["m"])
+    assert ck.calibrate(bare, PAIRS).rows == ck.calibrate(STREAM, PAIRS).rows
+
+
 def test_two_parameters_have_every_choice():
     text = "PATTERN SEQ(A a, B b) WHERE b.x - a.x > $k AND b.t - a.t <= $t WITHIN 9 seconds"
     curve = ck.calibrate(STREAM, text, k=[0, 3], t=[timedelta(seconds=1), timedelta(seconds=9)])

@@ -210,6 +210,15 @@ def test_parquet_is_whole_or_not_there(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["out.parquet"]
 
 
+def test_type_that_parquet_lacks_is_refused_before_a_file_is_there(tmp_path: Path) -> None:
+    months = pa.array([(1, 2, 3)], pa.month_day_nano_interval())
+    rows = pa.table({"ts": pa.array([1], pa.timestamp("s")), "kind": ["A"], "wait": months})
+    found = ck.detect(ck.events(rows, time="ts", type="kind"), "PATTERN A a")
+    with pytest.raises(UnsupportedError, match="month_day_nano_interval"):
+        found.write_parquet(tmp_path / "out.parquet")
+    assert not [*tmp_path.iterdir()]
+
+
 def test_the_events_are_not_overwritten_by_their_matches(tmp_path: Path) -> None:
     folder = tmp_path / "events"
     folder.mkdir()

@@ -77,6 +77,12 @@ def test_planted_sequence_with_its_filter_is_the_first_proposal():
     assert learned.best.f1 > 0.85
 
 
+def test_the_key_need_not_be_in_the_output():
+    bare = ck.events(FRAME, time="t", type="type", unit="s", columns=["temp"])
+    learned = learn(bare)
+    assert "PARTITION BY machine" in learned.best.text
+
+
 def test_absence_is_found():
     frame, incidents = drawn(1, absent=True)
     learned = learn(ck.events(frame, time="t", type="type", unit="s"), incidents)

@@ -77,6 +77,23 @@ def test_large_file_is_not_loaded(path, large, tmp_path, monkeypatch):
     assert "a" in repr(matches)
 
 
+def test_large_file_with_few_columns_in_the_output_gives_the_answers_of_a_table(path, large):
+    found = []
+    for source in (path, rows()):
+        stream = stream_of(source, columns=["x"])
+        found.append(
+            (
+                ck.detect(stream, PATTERN).count(),
+                ck.detect(stream, [PATTERN, "PATTERN A a"]).counts().to_dict(),
+                len(ck.aggregate(stream, f"{PATTERN} AGG COUNT, MIN(b.s)", method="detect")),
+                ck.profile(stream, PATTERN).events,
+                ck.calibrate(stream, PATTERN.replace("a.s = b.s", "b.x < $k"), k=[3]).rows,
+            )
+        )
+    assert found[0] == found[1]
+    assert found[0][0] > 0
+
+
 @pytest.mark.parametrize("emit", ["trigger", "changes", "new", "total"])
 @pytest.mark.parametrize("end", ["AGG COUNT, AVG(a.x)", "AGG SUM(b.x) GROUP BY s"])
 def test_large_file_is_aggregated_in_pieces(path, large, monkeypatch, emit, end):

@@ -72,6 +72,10 @@ def test_head_gives_the_first_events_in_stream_order():
         stream().head(-1)
 
 
+def test_head_without_columns_in_the_output_keeps_those_of_conditions():
+    assert stream(columns=[]).head(2).columns(["price"]).attributes["price"].values.size == 2
+
+
 def test_a_stream_of_one_type_and_an_empty_one():
     one = pa.table({"ts": [2, 1], "kind": ["A", "A"]})
     assert stream(one, unit="s").columns().type_names == ("A",)
