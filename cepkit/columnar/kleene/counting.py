@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numpy import uintp
 
 from cepkit.columnar.join.step import Partials
 from cepkit.columnar.kleene.lists import Lists
@@ -188,10 +189,10 @@ def _carry(led: Longs, member: int, used: int) -> int:
 @lent
 def _lead_on(ways: Ways, start: int, n: int, member: int, led: Longs, limb: int) -> None:
     """Add the ways to a member to those of each member that may follow it."""
-    own, place = led[limb, member], start + member * (n + 1)
+    own, place, allowed = led[limb, member], uintp(start + member * (n + 1)), ways.allowed
     if own != 0:
-        for other in range(member + 1, n + 1):
-            led[limb, other] += own if ways.allowed[place + other] else 0
+        for other in range(uintp(member + 1), uintp(n + 1)):
+            led[limb, other] += own if allowed[place + other] else 0
 
 
 @lent

@@ -12,11 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numpy import uintp
 
 from cepkit.columnar.join.step import Partials
 from cepkit.columnar.kleene.lists import Lists
 from cepkit.columnar.slices.candidates import Candidates
 from cepkit.compiling import compiled
+from cepkit.indexing import BLOCK
 from cepkit.pattern import conditions as c
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.rewrite import replaced
@@ -127,12 +129,16 @@ def ways_of(
     allowed = np.zeros(int(ends[-1]) if len(ends) else 0, dtype=np.bool_)
     members = _members_of(lists)
     if not beside(conditions, variable) and len(members) ** 2 < len(allowed):
-        # Many lists share few members: each pair of these is looked at once.
-        before, after = np.triu_indices(len(members), 1)
-        read = _reader(candidates, variable, {}, before, members[before], members[after])
-        holds = _all_hold(conditions, read, len(before))
+        # Many lists share few members: each pair of these is looked at once, some rows of the
+        # table at a time.
         table = np.zeros((len(members), len(members)), dtype=np.bool_)
-        table[before[holds], after[holds]] = True
+        height = 1 + BLOCK // (1 + len(members))
+        for top in range(0, len(members), height):
+            left = len(members) - top
+            above, beyond = np.triu_indices(min(height, left), 1, left)
+            before, after = above + top, beyond + top
+            read = _reader(candidates, variable, {}, before, members[before], members[after])
+            table[before, after] = _all_hold(conditions, read, len(before))
         index = np.zeros(int(members.max(initial=0)) + 1, dtype=np.int64)
         index[members] = np.arange(len(members))
         look_up(lists, starts, index, table, allowed)
@@ -246,8 +252,9 @@ def look_up(
                 continue
             own, place, since = index[one], starts[p] + i * (n + 1), 0 if i == n else i + 1
             if beside:
-                for j in range(since, n):
-                    allowed[place + j] = table[own, low + j]
+                row, shift, to = uintp(own), uintp(low), uintp(place)
+                for j in range(uintp(since), uintp(n)):
+                    allowed[to + j] = table[row, shift + j]
             else:
                 for j in range(since, n):
                     allowed[place + j] = table[own, index[lists.members[begin + j]]]
