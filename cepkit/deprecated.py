@@ -76,7 +76,7 @@ def old_name(name: str) -> Any:
 def warn(change: str, *, stacklevel: int) -> None:
     """Warn of an old way of calling."""
     warnings.warn(
-        f"{change} (the old way goes with the next release of cepkit)",
+        f"{change} (the next release of cepkit removes the old way)",
         DeprecationWarning,
         stacklevel=stacklevel,
     )

@@ -115,7 +115,7 @@ class Room:
             free: The free bytes; None if the system refused more memory.
         """
         expected = self.expected()
-        left = "no more is to be had" if free is None else f"{size_text(free)} are left"
+        left = "no more memory is free" if free is None else f"{size_text(free)} are left"
         return LimitError(
             f"more than {self.rows:,} {self.what}, which need {size_text(self.size)} of memory as"
             f" {self.form}; {left}{f' ({expected.text})' if expected else ''}",

@@ -40,5 +40,5 @@ def __getattr__(name: str) -> Any:
     if name not in ("AdaptedTrace", "Generation"):
         raise AttributeError(f"module 'cepkit.adaptation' has no attribute '{name}'")
     change = f"cepkit.adaptation.{name} is an old name: write cepkit.tracing.{name}"
-    warn(f"{change} (it goes with the next release of cepkit)", DeprecationWarning, stacklevel=2)
+    warn(f"{change} (the next release of cepkit removes it)", DeprecationWarning, stacklevel=2)
     return getattr(import_module("cepkit.tracing"), name)

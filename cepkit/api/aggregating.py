@@ -139,7 +139,7 @@ def aggregate(
         threads: The most threads that search; None for all cores that the process may use, which
             `CEPKIT_THREADS` limits as well. Results do not depend on it; on Spark its executors
             divide the work.
-        spark: What only Spark needs to be told, as `SparkOptions(slice_seconds=60)`: the length of
+        spark: Options that only Spark has, as `SparkOptions(slice_seconds=60)`: the length of
             a time slice.
         progress: "auto" for a bar where it takes more than two seconds; True, or False.
 
@@ -182,7 +182,7 @@ def aggregate(
     """
     if method == "two-step":
         raise StreamError(
-            "method='two-step' has gone", hint="method='detect' constructs all matches, too"
+            "method='two-step' was removed", hint="method='detect' constructs all matches, too"
         )
     check_name("method", method, METHODS)
     check_name("emit", emit, EMITS)

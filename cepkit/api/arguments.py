@@ -72,7 +72,7 @@ def check_statistics(statistics: object) -> None:
     if not isinstance(statistics, Statistics):
         raise StatisticsError(
             f"a {type(statistics).__name__} instead of statistics",
-            hint="cepkit.profile(stream, pattern) measures them, of several patterns those of all",
+            hint="cepkit.profile(stream, pattern) measures them; several patterns go in a list",
         )
 
 
@@ -221,7 +221,7 @@ def check_pieces(share: object) -> None:
         raise PlanError(
             f"share={shown(share)}",
             expected=f"one of {', '.join(SHARES)}; or a plan: that of a result, or for each pattern"
-            " the lengths of its pieces, None for one that is by itself",
+            " the lengths of its pieces (None: it shares nothing)",
             hint="share=[(2, 1), (1, 2), None] cuts the first two of three patterns",
         )
 

@@ -217,8 +217,8 @@ def _key(query: Query, by: str) -> c.Expression:
         if event.variable in in_all - absent:
             return c.Attribute(event.variable, by)
     raise UnsupportedError(
-        f"by='{by}' of a pattern without a single event that every match has",
-        hint="leave by= out, or calibrate the choices one by one",
+        f"by='{by}', and no single event is in every match of the pattern",
+        hint="leave by= out, or calibrate the branches of the OR one by one",
     )
 
 

@@ -207,7 +207,7 @@ def _weighed(
         if not isinstance(matches, Matches):
             raise ArgumentError(
                 f"matches= is of the type {type(matches).__name__}",
-                expected="what detect returns of a local stream",
+                expected="the result of detect over a local stream",
             )
         output = output_profile(matches)
     known = statistics_given(statistics, query)
@@ -259,7 +259,7 @@ def what_if(
     if not isinstance(plans, Sequence):
         raise PlanError(
             f"plans of the type {type(plans).__name__}",
-            expected="what compare_plans returns, or a list of plans",
+            expected="the result of compare_plans, or a list of plans",
         )
     for plan in plans:
         check_plan(plan, query)

@@ -129,7 +129,7 @@ def detect(
         threads: The most threads that search; None for all cores that the process may use, which
             `CEPKIT_THREADS` limits as well. Results do not depend on it; on Spark its executors
             divide the work.
-        spark: What only Spark needs to be told, as `SparkOptions(late="collect")`.
+        spark: Options that only Spark has, as `SparkOptions(late="collect")`.
         progress: "auto" for a bar where planning, or what is asked of the result, takes more than
             two seconds; True, or False.
 
@@ -186,7 +186,7 @@ def detect(
     if sample is not None:
         _check_alone("sample", stream, options, several=several, adapt=adapt)
         if clock_error is not None:
-            raise UnsupportedError("sample= with clock_error=", hint="one of them")
+            raise UnsupportedError("sample= with clock_error=", hint="leave one of the two out")
     if limit is not None and stream.lateness is not None:
         raise UnsupportedError(
             f"limit={limit} over a streaming DataFrame, which has no end",
@@ -325,9 +325,9 @@ def _live_plans(
 
     if plan.statistics is None:
         raise StatisticsError(
-            "plans that follow a streaming DataFrame, and a plan without statistics: rates are"
-            " counted on the way, selectivities are not",
-            hint="plan=choose_plan(pattern, profile(recorded, pattern)), of what was recorded",
+            "adapt= over a streaming DataFrame with a plan without statistics: only rates are"
+            " measured while the query runs, not selectivities",
+            hint="plan=choose_plan(pattern, profile(recorded, pattern)), from a recording",
         )
     known = plan.statistics
     return slice_plans(adapt, query, plan, sets, lambda: known)

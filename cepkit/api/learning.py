@@ -98,7 +98,7 @@ def learn(
     check_all_there(stream)
     span = as_microseconds("within", within)
     if not span:
-        raise StreamError("within='0 seconds'", expected="a time before an incident")
+        raise StreamError("within='0 seconds'", expected="a duration above 0")
     schema = stream.schema
     if by is not None:
         schema.check(stream.column_names, (by,))

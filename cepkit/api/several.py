@@ -171,7 +171,7 @@ def plans_given(queries: Mapping[str, Query], plan: Any) -> SharedPlan | list[Pl
     if isinstance(plan, SharedPlan):
         if [*map(without_zones, plan.queries)] != [*map(without_zones, queries.values())]:
             raise PlanError(
-                f"the shared plan is of {len(plan.queries)} other patterns",
+                f"the shared plan belongs to {len(plan.queries)} other patterns",
                 expected="choose_plan of the same patterns, in the same order",
             )
         return plan
@@ -182,8 +182,8 @@ def plans_given(queries: Mapping[str, Query], plan: Any) -> SharedPlan | list[Pl
         or len(plans_by_query) != len(queries)
     ):
         raise PlanError(
-            f"a plan for {len(queries)} queries that is a {type(plan).__name__}",
-            expected="a list with a plan for each, or what choose_plan returns",
+            f"a {type(plan).__name__} as the plans of {len(queries)} queries",
+            expected="a list with a plan for each, or the result of choose_plan",
         )
     plans = []
     for (name, query), one in zip(queries.items(), plans_by_query, strict=True):

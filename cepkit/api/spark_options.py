@@ -1,4 +1,4 @@
-"""What only Spark needs to be told: one value for `detect` and `aggregate`."""
+"""Options that only Spark has: one value for `detect` and `aggregate`."""
 
 from __future__ import annotations
 

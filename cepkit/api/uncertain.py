@@ -80,8 +80,8 @@ def errors_of(
         )
     if column.missing().any():
         raise StreamError(
-            f"clock_error='{name}', where some events have no error",
-            expected="an error of the clock of each event, as 0",
+            f"clock_error='{name}', which has no value for some events",
+            expected="a value for each event, 0 for an exact clock",
         )
     values: npt.NDArray[Any] = column.values
     values = values * unit if unit != 1 else values

@@ -87,7 +87,7 @@ def incidents_of(
         frame = labels
     elif by is not None:
         raise StreamError(
-            f"{what} of keys as a {type(labels).__name__}",
+            f"{what} with keys as a {type(labels).__name__}",
             expected=f"a DataFrame with the columns time and {by}",
         )
     elif isinstance(labels, list | tuple | pd.Series | pd.Index | np.ndarray):
@@ -102,12 +102,14 @@ def incidents_of(
     try:
         column = pa.chunked_array([pa.Array.from_pandas(frame["time"])])
     except (pa.ArrowException, TypeError, ValueError):
-        raise StreamError(f"times of the {what} that are of several kinds, or none") from None
+        raise StreamError(
+            f"the times of the {what} are of several kinds, or are not times"
+        ) from None
     has_no_zone = pa.types.is_timestamp(column.type) and column.type.tz is None
     if has_no_zone and schema.timezone is None and schema.column_zone not in (None, "UTC"):
         zone = schema.column_zone
         raise StreamError(
-            f"times of the {what} without a zone, and those of the stream are in {zone}",
+            f"the times of the {what} have no zone, those of the stream are in {zone}",
             expected="times in a zone",
             hint=f"{what}['time'].dt.tz_localize('{zone}') says in which",
         )

@@ -101,7 +101,7 @@ class Calibration(Printed):
                 raise PatternError(
                     "no values for the parameters",
                     expected=", ".join(f"{name}=..." for name in self.query.parameters),
-                    hint="with labels= the best ones are known",
+                    hint="with labels= the best ones are chosen; or pass values",
                 )
             values = dict(zip(self.query.parameters, self.best.values, strict=True))
         return self.query.bind(**values)

@@ -90,7 +90,7 @@ def read_on_spark(
         one, *others = {csv_names(file, form): file for file in reversed(data.files)}.values()
         if others:  # Spark goes by the places of columns
             raise StreamError(
-                f"{shown(one)} and {shown(others[0])} have other columns, or in another order",
+                f"{shown(one)} and {shown(others[0])} differ in columns or their order",
                 expected="files with the same first line, with --spark",
                 hint="leave --spark out",
             )

@@ -71,9 +71,9 @@ def _note(
         if least is None or branch.negated:
             return None
         if clocks.slack(least) >= clocks.reach(least):
-            return "a certain match: it is one for all true times"
+            return "a certain match: it matches for all true times"
         what = clocks.words(least, clocks.slack(least) + 1, worse=True)
-        return f"a possible match, not a certain one: it is none if {what}"
+        return f"a possible match, not a certain one: no match if {what}"
     return _only_if(branch, demands, culprits, clocks)
 
 
@@ -111,7 +111,7 @@ def _only_if(
                 f" clock_error= allows {duration_text(clocks.reach(one))} for the two"
             )
     if not clocks.box(branch.variables).sometimes(demands)[0]:
-        return "no clocks make it a match: not all of it can hold at the same time"
+        return "no clocks make it a match: its requirements exclude each other"
     texts = [clocks.words(one, off, worse=worse) for one, off, worse in needs]
     return f"a possible match: only if {', and '.join(texts)}"
 

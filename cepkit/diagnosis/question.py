@@ -69,9 +69,9 @@ class Naming:
         what = f"{self.column or 'row'} {shown(reference)}, named as '{variable}',"
         if len(events):
             raise StreamError(
-                f"{what} is there {len(events):,} times",
+                f"{what} occurs {len(events):,} times",
                 expected="a column with a different value for each event",
-                hint="without id=, an event is named by the number of its row, from 0",
+                hint="without id=, the number of its row, from 0, names an event",
             )
         if self.ids is not None:
             raise StreamError(
@@ -137,19 +137,19 @@ def check_names(query: Query, bindings: Mapping[str, object]) -> None:
             )
         if several(reference) and not ids(reference):
             raise PatternError(
-                f"no event is named as '{variable}'",
+                f"'{variable}' names no event",
                 expected="an event, or a list of some",
-                hint="what is not named is searched for",
+                hint="leave out variables whose events are to be searched for",
             )
         if several(reference) and variable not in repeated:
             raise PatternError(
-                f"{count_text(len(ids(reference)), 'event')} named as '{variable}'",
+                f"'{variable}' names {count_text(len(ids(reference)), 'event')}",
                 expected="one event: only a variable under KL takes several",
             )
         most = min((len(g.repetitions) for g in query.groups if variable in g.variables), default=0)
         if most and len(ids(reference)) > most:
             raise PatternError(
-                f"{count_text(len(ids(reference)), 'event')} named as '{variable}'",
+                f"'{variable}' names {count_text(len(ids(reference)), 'event')}",
                 expected=f"at most {most}, one for each repetition of the group",
             )
 

@@ -90,7 +90,9 @@ def verdict_on(
             return Verdict(False, (), (*alone, *lost))
         combinations, complete = _completing(measures, bound, todo, failing, most, budget)
         if not complete:
-            notes.append("the search for what completes them was cut short: it may be incomplete")
+            notes.append(
+                "the search for the other events stopped early: it may have missed a match"
+            )
         bindings = [
             with_sets(inspector, {**{v: (e,) for v, e in c.events.items()}, **bound}, todo)
             for c in combinations
@@ -99,7 +101,7 @@ def verdict_on(
             whole, decided = _with_whole_sets(measures, bound, most)
             bindings = [*whole, *(b for b in bindings if b not in whole)]
             if not decided:
-                notes.append("sets of events were tried some at a time, not all of them")
+                notes.append("only some sets of events were tried")
     completions = [
         Completion(binding, _all_findings(inspector, binding, bound, absent, failing))
         for binding in bindings

@@ -75,7 +75,8 @@ def why_not(
     """
     if query.after_match is not None:
         raise UnsupportedError(
-            "why_not of a pattern with AFTER MATCH SKIP: what is left depends on all other matches",
+            "why_not of a pattern with AFTER MATCH SKIP: whether a match is taken depends on all"
+            " other matches",
             hint="leave it out, to ask whether the events are a match at all",
         )
     check_names(query, events)
@@ -94,7 +95,7 @@ def _refuse_absent_together(query: Query, names: Collection[str]) -> None:
     for together in together_in(query.structure):
         for name in sorted(together.intersection(names)):
             raise UnsupportedError(
-                f"whether '{name}' is an event that is forbidden, where others must come with it",
+                f"whether one event breaks a NOT of several: '{name}'",
                 hint="ask about the events of a match: the answer names what breaks the NOT",
             )
 
@@ -128,18 +129,18 @@ def _about_named(question: Question, references: Mapping[str, Any]) -> WhyNot:
             if len(binding) + len(absent) == len(named) and bound.isdisjoint(absent):
                 verdict = _verdict(question, number, binding, absent)
                 if verdict.is_match is False and not complete:
-                    more = "not every way to place the events in repetitions was tried"
+                    more = "not every assignment of the events to repetitions was tried"
                     verdict = replace(verdict, is_match=None, notes=(*verdict.notes, more))
                 verdicts.append((number, named, verdict))
     if not verdicts:
         raise PatternError(
-            f"no choice at the ORs of the pattern has {variables_text(list(references))} together",
+            f"no branch of the pattern has {variables_text(list(references))} together",
             hint="ask about the events of one choice at a time",
         )
     number, events, best = min(verdicts, key=lambda one: _rank(one[-1]))
     notes = [*question.absent_types(), *best.notes]
     if len(verdicts) > 1:
-        choices = "choices of repetitions" if groups else "choices at the ORs"
+        choices = "choices of repetitions" if groups else "branches of the pattern"
         notes.append(f"of {len(verdicts)} {choices} this comes nearest")
     return _answer(question, number, best, events, notes)
 
@@ -365,7 +366,7 @@ def _near_sets(
     search = SetSearch(question.table, branch)
     for demand, bindings in search.nearly(_MOST_SETS, alone):
         if bindings is None:
-            notes.append(f"sets that fail in {req.text_of(demand)} alone are too many to try")
+            notes.append(f"too many sets fail in {req.text_of(demand)} alone to try them all")
             continue
         if len(bindings) == _MOST_SETS:
             notes.append(
@@ -411,7 +412,7 @@ def _bounds(
     notes += cut
     if branch.repeated and near:
         names = variables_text([v for v, _, _ in branch.repeated])
-        notes.append(f"for near misses sets of {names} are tried some at a time, not all of them")
+        notes.append(f"for near misses only some sets of {names} are tried")
     notes += [
         f"not counted, because there are too many sets: {req.text_of(each)}"
         for each in funnel.uncounted

@@ -382,8 +382,8 @@ def _structure(item: Pattern | n.Structure) -> n.Structure:
         case Pattern(parts):
             if parts != Query(parts.structure):
                 raise PatternError(
-                    "a part of a pattern with a condition, a window or the like of its own",
-                    expected="these on the whole pattern",
+                    "a part of a pattern has its own condition, window or other clause",
+                    expected="such clauses on the whole pattern only",
                     hint="call .where(), .within() ... after the outermost seq(...) is closed",
                 )
             return parts.structure

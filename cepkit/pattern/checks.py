@@ -62,7 +62,7 @@ def check(query: Query) -> Query:
     part = may_be_all(query.structure)
     if part is not None:
         raise PatternError(
-            f"a match could consist of nothing but the absence of {_names(part)}"
+            f"a match could have no event, only the absence of {_names(part)}"
             if isinstance(part, n.Event | n.Seq | n.And)
             else f"a match could be without any event, as {structure_text(part)} may be left out",
             expected="at least one event that is not under NOT or OPT, in every branch of an OR",
@@ -104,7 +104,7 @@ def _check_aggregates(query: Query, names: list[str]) -> None:
         variable = aggregate.variable
         if variable is None and aggregate.attribute is not None:
             raise PatternError(
-                f"AGG {aggregate.function.upper()} of '{aggregate.attribute}' of no variable",
+                f"AGG {aggregate.function.upper()} of '{aggregate.attribute}' without a variable",
                 expected=f"a variable, as in {names[0]}.{aggregate.attribute}",
                 span=aggregate.span,
             )
@@ -134,7 +134,7 @@ def _check_aggregates(query: Query, names: list[str]) -> None:
             raise PatternError(
                 f"AGG {aggregate_text(aggregate)} of the members of a set, beside aggregates of"
                 " values of matches",
-                expected="either in a query of its own",
+                expected="each in a separate query",
                 hint=f"SUM(count({variable})) is the number of members, SUM(sum({variable}.price))"
                 " their sum",
                 span=aggregate.span,
@@ -184,7 +184,7 @@ def _check_threshold(threshold: c.Comparison, aggregates: tuple[c.Aggregate, ...
     if threshold.left not in aggregates:
         assert isinstance(threshold.left, c.Aggregate)
         raise PatternError(
-            f"HAVING {aggregate_text(threshold.left)}, which AGG does not ask for",
+            f"HAVING {aggregate_text(threshold.left)}, which is not in AGG",
             expected=f"one of {', '.join(map(aggregate_text, aggregates))}",
             hint="add it to AGG",
             span=span,
@@ -241,7 +241,9 @@ def _check_returned(query: Query) -> None:
         if not result.name or result.name in names:
             why = "is a column of all matches" if result.name in RESULT_ENDS else "occurs twice"
             raise PatternError(
-                f"RETURN: '{result.name}' {why}" if result.name else "RETURN: a column of no name",
+                f"RETURN: '{result.name}' {why}"
+                if result.name
+                else "RETURN: a column without a name",
                 expected="a name of its own for each column, as in a.price AS paid",
                 span=result.span,
             )
@@ -413,8 +415,8 @@ def _warn_of_neighbours(query: Query) -> None:
             if strict:
                 instead += " STRATEGY partition-contiguity"
             warn_of_condition(
-                f"{what} goes by all events of the stream, so one of another '{name}' in between"
-                f" leaves a match out; to go by the events of each: {instead}",
+                f"{what} counts all events of the stream, so one of another '{name}' in between"
+                f" rules out a match; to count only events of the same '{name}': {instead}",
                 conditions[0].span,
                 query,
             )

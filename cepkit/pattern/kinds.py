@@ -95,7 +95,7 @@ def _complete(
     if base not in earlier:
         raise PatternError(
             f"'{kind.name}' is a kind of '{base}', which is not defined before it",
-            expected="a type, or a kind that is defined further ahead",
+            expected="a type, or a kind that is defined before it",
             span=kind.span,
         )
     parts = (*c.conjuncts(earlier[base].condition), *c.conjuncts(condition))

@@ -31,7 +31,7 @@ def moments(texts: Sequence[str], place: Expression | None = None) -> npt.NDArra
         return parse_times(pa.array(texts, pa.string()), "", zone_of(place))
     except StreamError as error:
         raise PatternError(
-            "a time is compared with a text that is none",
+            "a time is compared with a text that is not a time",
             expected="a time such as '2024-05-01 09:30:00'",
             span=None if place is None else place.span,
         ) from error

@@ -34,7 +34,7 @@ def instead_of_part(part: n.Structure) -> str | None:
         case n.Kleene(n.Event() as event, 1, greedy=False, until=None):
             return f"write {structure_text(event)}"
         case n.Or():
-            return "write a NOT for each choice, with names of its own"
+            return "write a NOT for each choice, with separate names"
         case _:
             return None
 

@@ -75,7 +75,7 @@ def as_plan(value: PlanLike, query: Query) -> Plan:
     if branches > 1:
         raise PlanError(
             f"one order for a pattern with {_count(branches)}",
-            expected="an order for each choice at the ORs of the pattern",
+            expected="an order for each branch of the pattern",
             hint="Plan((OrderPlan(...), OrderPlan(...)), 'by hand'), or leave it to choose_plan",
         )
     return check_plan(Plan((order,), "by hand"), query)
@@ -111,7 +111,7 @@ def _check_orders(plan: Plan, branches: Sequence[Branch]) -> None:
     if len(plan.branches) != len(branches):
         raise PlanError(
             f"the plan has {_count(len(plan.branches))}, the pattern {_count(len(branches))}",
-            expected="an order for each choice at the ORs of the pattern",
+            expected="an order for each branch of the pattern",
         )
     for order, branch in zip(plan.branches, branches, strict=True):
         _check_order(order.variables, branch)

@@ -133,7 +133,7 @@ def check_deciding(planner: str, cost: BranchCost, most: int) -> None:
     """
     if len(cost.variables) > most:
         raise LimitError(
-            f"what decided a plan of '{planner}' for {len(cost.variables)} variables",
+            f"the deciding conditions of '{planner}' for {len(cost.variables)} variables",
             expected=f"{most} variables or fewer",
             hint="plan with 'greedy' or 'zstream-ord', which compare less",
         )

@@ -117,8 +117,8 @@ def refuse_other_ways(query: Query, emit: str, method: str, beside: str | None) 
     else:
         return
     raise UnsupportedError(
-        f"{column_of(first)} {problem}: it is of a value that each match has, and all matches are"
-        " found first",
+        f"{column_of(first)} {problem}: it aggregates a computed value, so all matches are found"
+        " first",
         hint=hint,
         span=first.span,
     )

@@ -87,7 +87,7 @@ def warn_of_unit(name: str, times: npt.ArrayLike, unit: str | None) -> None:
     size, begin = _CLOCKS[unit]
     fits = fitting_units((known + begin) / size)
     _warn(
-        f"the times in '{name}' begin in the year {_year(known[0])}, as unit='{unit}' says"
+        f"the times in '{name}' begin in the year {_year(known[0])}, with unit='{unit}'"
         + "".join(f"; {fit}" for fit in fits)
     )
 
@@ -221,7 +221,7 @@ def warn_of_wide_interval(error: float, *patterns: object) -> None:
         patterns: The patterns; the first is named.
     """
     _warn(
-        f"some intervals are wider than error={error:g}, after as many walks as are made"
+        f"some intervals are wider than error={error:g}, even with the greatest number of walks"
         f"{_about(*patterns)}"
     )
 
@@ -249,9 +249,9 @@ def warn_of_ties(first: str, second: str, time: str, *patterns: object) -> None:
         patterns: The patterns; the first is named.
     """
     _warn(
-        f"events that could be '{first}' and '{second}' have the same time, as at {time}, so that"
-        " neither is before the other; if the rows are in the right order, events(...,"
-        f" ties='arrival') goes by it{_about(*patterns)}"
+        f"events that could be '{first}' and '{second}' have the same time, as at {time}, so"
+        " neither is before the other; if the rows are in the right order, write events(...,"
+        f" ties='arrival'){_about(*patterns)}"
     )
 
 

@@ -243,7 +243,7 @@ def test_user_defined_aggregates_run_in_workers(spark):
     )
     on_spark = ck.aggregate(stream, pattern, emit="total", functions={"f": Typed()})
     assert [row.f for row in on_spark.collect()] == local.to_pandas()["f"].to_list()
-    with pytest.raises(UnsupportedError, match="does not say what type"):
+    with pytest.raises(UnsupportedError, match="has no type"):
         ck.aggregate(stream, pattern, functions={"f": Untyped()})
 
 

@@ -199,7 +199,7 @@ def _check_sequence(structure: n.Structure) -> None:
             case n.Opt():
                 _refuse("OPT leaves events out", item.span)
             case _:
-                _refuse("what is beside a set decides what is in it", item.span)
+                _refuse("events beside a set decide its members", item.span)
     if last is not None:
         _refuse(f"'{last.variable}' must be absent after the last event", last.span)
 
@@ -256,8 +256,8 @@ def _classes(links: Iterable[_Link], absent: frozenset[str]) -> list[set[Member]
         joined = next((known for known in classes if known & new), None)
         if joined is None:
             _refuse(
-                f"{expression_text(Comparison('=', *link))} parts no stream: the other events "
-                "need not agree",
+                f"{expression_text(Comparison('=', *link))} does not partition the stream: the "
+                "other events need not agree",
                 link[0].span,
             )
         joined |= new
@@ -277,10 +277,10 @@ def _key(members: set[Member], branch: Branch, links: Iterable[_Link]) -> tuple[
             (left, right) for left, right in links if (left.variable, left.name) in members
         )
         _refuse(
-            f"{expression_text(Comparison('=', left, right))} leaves out {what}, "
-            "so that it parts no stream",
+            f"{expression_text(Comparison('=', left, right))} does not include {what}, "
+            "so it does not partition the stream",
             left.span,
-            hint="equate an attribute of every event, absent ones too, or write PARTITION BY",
+            hint="equate an attribute of all events, also of absent ones, or write PARTITION BY",
         )
     return tuple((event.variable, by_variable[event.variable]) for event in events)
 

@@ -154,7 +154,7 @@ def trace(
     sequence = sequence_of(query)
     if sequence.repeated:
         raise UnsupportedError(
-            "a pattern with KL cannot be traced by counters: they feed themselves",
+            "a pattern with KL cannot be traced by prefix counters: a set feeds its own counter",
             hint="aggregate counts it; the mechanisms of `simulate` show it with its sets",
         )
     check_kinds(query, columns.kinds)

@@ -240,8 +240,8 @@ class Lane(ABC):
             return False
         if size >= MOST_MEMBERS:
             raise LimitError(
-                f"'{self.rules.variables[slot]}' has more than {MOST_MEMBERS} events to make sets "
-                f"of: more than {2**MOST_MEMBERS:,} sets",
+                f"'{self.rules.variables[slot]}' has more than {MOST_MEMBERS} candidates, so more "
+                f"than {2**MOST_MEMBERS:,} sets",
                 hint="bound the set, KL(B b){1,3}, or take a shorter window; detect counts sets "
                 "without making them",
             )

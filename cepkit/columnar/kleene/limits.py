@@ -52,7 +52,7 @@ def too_many_sets(program: Program, what: str, most: int) -> LimitError:
     """
     names = " and ".join(f"'{step.variable}'" for step in program.listed)
     return LimitError(
-        f"{what} {names} is a match of its own",
+        f"{what} {names} is a separate match",
         expected=f"at most {most:,} sets to choose from",
         hint="detect(..., sets='maximal') gives the largest sets alone, .count() their number"
         " without making them, limit=1000 some of them; KL(...){1,3} bounds their size",

@@ -81,7 +81,7 @@ def events_in(bound: object) -> list[Mapping[str, Any]]:
         return [event for item in bound for event in events_in(item)]
     raise StreamError(
         f"a {type(bound).__name__} instead of the event of a match",
-        expected="a DataFrame as to_pandas() of detect(...) gives it, or the rows of Spark",
+        expected="a DataFrame from to_pandas() of a result of detect, or rows of Spark",
     )
 
 

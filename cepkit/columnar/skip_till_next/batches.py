@@ -285,8 +285,7 @@ def take_in_order(
 def _too_many(program: Program) -> LimitError:
     names = " and ".join(f"'{step.variable}'" for step in program.listed)
     return LimitError(
-        f"more sets of events for {names} than can be tried, one after the other, against the"
-        " conditions on whole sets",
+        f"too many sets of {names} to check the conditions on whole sets on one after the other",
         expected=f"at most {MOST_TRIED:,} sets to try",
         hint="KL(...){1,3} bounds their size; a shorter window, or conditions on single members,"
         " leave fewer events to choose from",

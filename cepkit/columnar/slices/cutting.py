@@ -121,8 +121,8 @@ def refuse_counted_runs(program: Program) -> None:
     for one in program.sets:
         if counted and (one.repeated.run == "first" or one.repeated.variable in ended):
             raise UnsupportedError(
-                f"the run '{one.repeated.variable}' in a window of events, and rows that did not "
-                "arrive in the order of time",
+                f"the run '{one.repeated.variable}' in a window of events, over rows that are not "
+                "in the order of time",
                 hint="sort the rows by time, or give a window of time",
             )
 

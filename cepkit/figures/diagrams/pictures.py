@@ -32,7 +32,7 @@ def pictures(plan: Plan, query: Query | None = None) -> tuple[Picture, ...]:
         (None,) * len(plan.branches) if query is None else normal_form(query)
     )
     if plan.expected and len(plan.expected) != len(plan.branches):
-        raise PlanError("the plan has expected numbers of branches that it does not have")
+        raise PlanError("the plan has expected numbers for branches that it does not have")
     result: list[Picture] = []
     for number, (part, branch) in enumerate(zip(plan.branches, branches, strict=True)):
         name = f"branch {number + 1} of {len(branches)}" if len(branches) > 1 else ""

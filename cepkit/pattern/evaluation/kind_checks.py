@@ -159,8 +159,8 @@ def _check_aggregate(aggregate: c.Aggregate, kind: ValueKind) -> None:
             f"{aggregate_text(aggregate)}, which is {word(kind)}",
             expected=TAKES[definition.takes],
             hint=f"{aggregate.function.upper()}({variable_text(aggregate.variable or '')}."
-            f"{attribute_text(aggregate.attribute or '')} + 0 seconds) is of a value that each"
-            " match has, which may be a duration"
+            f"{attribute_text(aggregate.attribute or '')} + 0 seconds): aggregates of computed"
+            " values may be durations"
             if kind == "duration"
             else None,
             span=aggregate.span,

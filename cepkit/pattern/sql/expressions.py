@@ -66,7 +66,7 @@ def tree_of(expression: c.Expression, table: Table) -> Tree:
     """Return an expression of a pattern as a tree of SQL.
 
     Raises:
-        UnsupportedError: SQL has no exact words for it.
+        UnsupportedError: SQL cannot express it exactly.
     """
 
     def tree(part: c.Expression) -> Tree:
@@ -135,7 +135,7 @@ def _bracketed(tree: Tree) -> Tree:
 
 def _without_words(expression: c.Expression, what: str) -> UnsupportedError:
     return UnsupportedError(
-        f"SQL has no exact words for {what} in '{expression_text(expression)}'",
+        f"SQL cannot express {what} exactly: '{expression_text(expression)}'",
         hint="run the pattern with cepkit, or leave the condition out and filter its rows",
         span=expression.span,
     )

@@ -89,7 +89,7 @@ def _conditions(
             yield frozenset(), _absent(branch, (event, *others), table)
         case SideBySide() | Size() | Unconsumed():
             raise UnsupportedError(
-                f"a join cannot say {text_of(requirement)}",
+                f"a join cannot express {text_of(requirement)}",
                 hint="run the pattern with cepkit",
             )
         case _:
@@ -126,13 +126,13 @@ def within(window: TimeWindow | CountWindow, first: str, last: str, table: Table
     """
     if isinstance(window, CountWindow):
         raise UnsupportedError(
-            f"SQL cannot say WITHIN {window.events} EVENTS exactly",
+            f"SQL cannot express WITHIN {window.events} EVENTS exactly",
             hint="a window of time, as in WITHIN 10 minutes",
             span=window.span,
         )
     if window.days is not None:
         raise UnsupportedError(
-            f"SQL cannot say WITHIN {window_text(window)} exactly",
+            f"SQL cannot express WITHIN {window_text(window)} exactly",
             hint=f"a window of hours, as in WITHIN {24 * window.days} hours",
             span=window.span,
         )
@@ -160,7 +160,7 @@ def _distinct(one: str, other: str, table: Table) -> Tree:
 def _absent(branch: Branch, events: Sequence[Event], table: Table) -> Tree:
     """Return NOT EXISTS of events that would fulfil all that the match does."""
     if any(event.beside is not None for event in events):
-        raise UnsupportedError("a join cannot say UNTIL, GREEDY or a run")
+        raise UnsupportedError("a join cannot express UNTIL, GREEDY or a run")
     absent = [event.variable for event in events]
     together = [*branch.variables, *absent]
     conditions = [one for event in events for one in type_conditions(event, table)]

@@ -32,7 +32,7 @@ def recognize_of(branch: Branch, measures: Mapping[str, Tree], table: Table) -> 
     chain = all(len(branch.before(v)) == place for place, v in enumerate(variables))
     if branch.negated or branch.repeated or not chain:
         raise UnsupportedError(
-            "MATCH_RECOGNIZE says only a SEQ of single events exactly",
+            "MATCH_RECOGNIZE can express exactly only a SEQ of single events",
             hint="run the pattern with cepkit",
         )
     define: dict[str, list[Tree]] = {variable: [] for variable in variables}

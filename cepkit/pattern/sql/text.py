@@ -55,7 +55,7 @@ def _check(query: Query, table: Table) -> None:
     for node in walk(query.structure):
         if isinstance(node, Kleene):
             raise UnsupportedError(
-                "a join cannot say KL, a set of events",
+                "a join cannot express KL, a set of events",
                 hint="run the pattern with cepkit",
                 span=node.span,
             )
@@ -69,12 +69,14 @@ def _check(query: Query, table: Table) -> None:
         other = named.setdefault(event.variable.casefold(), event.variable)
         if other != event.variable:
             raise UnsupportedError(
-                f"'{other}' and '{event.variable}' are one name in SQL",
+                f"'{other}' and '{event.variable}' are the same name in SQL",
                 hint="rename one of them",
                 span=event.span,
             )
     if query.after_match is not None:
-        raise UnsupportedError("a join cannot say AFTER MATCH SKIP", span=query.after_match.span)
+        raise UnsupportedError(
+            "a join cannot express AFTER MATCH SKIP", span=query.after_match.span
+        )
     if query.strategy in _CONTIGUOUS and table.dialect not in DIALECTS:
         raise UnsupportedError(
             f"{table.dialect} has no MATCH_RECOGNIZE, which STRATEGY {query.strategy} needs",

@@ -44,7 +44,7 @@ class Exact:
             what = f"{len(sharers)} patterns" if not options else "patterns of so many variables"
             raise LimitError(
                 f"an exact search for the plans of {what} would take too long",
-                expected=f"at most {_MOST} patterns (branches of OR are some), of five variables",
+                expected=f"at most {_MOST} patterns (or branches of an OR) of five variables",
                 hint="greedy-merge is near the best",
             )
         weaker = _weaker_choices(prepared)

@@ -182,7 +182,7 @@ def _output(request: Request, frame: DataFrame) -> tuple[pa.Schema, t.StructType
         kinds[name] = getattr(function, "arrow_type", None)
         if not isinstance(kinds[name], pa.DataType):
             raise UnsupportedError(
-                f"the aggregate '{name}' does not say what type its values have on Spark",
+                f"the aggregate '{name}' has no type for its values on Spark",
                 expected="an attribute arrow_type, as pyarrow.float64()",
             )
     promised = pa.schema(list(kinds.items()))

@@ -148,7 +148,7 @@ def check_one_type(columns: Iterable[tuple[str, str]]) -> None:
     for name, kind in columns:
         if known.setdefault(name, kind) != kind or name == PATTERN:
             raise PatternError(
-                f"the column '{name}' of one query is another one than that of another",
+                f"two queries have different columns '{name}'",
                 hint="take the results one by one; over a streaming DataFrame aggregate one by one",
             )
 

@@ -166,7 +166,7 @@ def readable(checkpoint: str) -> Iterator[None]:
             raise ours from None
         if _FULL.search(report):
             raise StreamError(
-                f"the disk is full: the checkpoint '{checkpoint}', or what is beside it",
+                f"the disk is full: the checkpoint '{checkpoint}', or its folder",
                 hint="make room, and start the query again: it continues where it was",
             ) from None
         if not _UNREADABLE.search(report):

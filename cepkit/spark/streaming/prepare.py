@@ -310,7 +310,7 @@ def reach_of(query: CompiledQuery) -> Reach:
     if query.after_match is not None:
         raise UnsupportedError(
             "AFTER MATCH SKIP with a pattern that counts events and has no window in time, over a"
-            " streaming DataFrame: whether an earlier match is still to come is certain at no time",
+            " streaming DataFrame: an earlier match may always still come",
             hint="WITHIN a duration, which passes in any case",
         )
     if clock == "place" and "arrival" in clocks:

@@ -227,7 +227,7 @@ def watch(query: Any, *, last: int = 0) -> Watched:
     if not hasattr(query, "recentProgress"):
         raise StreamError(
             f"a {type(query).__name__} instead of a running query",
-            expected="what .writeStream.start() returns",
+            expected="the result of .writeStream.start()",
         )
     check_range("last", last, 0)
     return Watched(query, last)

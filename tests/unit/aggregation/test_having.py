@@ -87,7 +87,7 @@ def test_it_prints_as_it_reads_and_the_builder_says_the_same():
     ("clauses", "message"),
     [
         ("HAVING COUNT > 2", "HAVING without AGG"),
-        ("AGG COUNT HAVING SUM(b.v) > 2", r"SUM\(b.v\), which AGG does not ask for"),
+        ("AGG COUNT HAVING SUM(b.v) > 2", r"SUM\(b.v\), which is not in AGG"),
         ("AGG COUNT HAVING COUNT > b.v", "'b' is not expected here"),
         ("AGG COUNT HAVING b.v > 2", "'.' is not expected here"),
         ("AGG COUNT HAVING COUNT > 2 OR COUNT < 1", "'OR' is not expected here"),

@@ -106,7 +106,7 @@ def test_column_of_errors_is_in_the_unit_of_times():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([1, None, 1], "some events have no error"),
+        ([1, None, 1], "has no value for some events"),
         ([1, -1, 1], "of -1,000 microseconds"),
         ([1, float("inf"), 1], "of inf microseconds"),
         (["a", "b", "c"], "a column of the kind text"),
@@ -175,8 +175,8 @@ def test_order_of_arrival_and_adaptation_are_refused():
         (LATE, {"b": 1, "c": 2}, "2 ms", "12.001 ms off, and clock_error= allows 4 ms"),
         (f"{LATE} WHERE b.x > c.x", {"b": 1, "c": 2}, "20 ms", "b.x > c.x fails"),
         ("PATTERN SEQ(A a, B b)", {"a": 0, "b": 1}, "20 ms", "a certain match"),
-        ("PATTERN SEQ(A a, B b)", {"a": 0, "b": 1}, "60 ms", "it is none if the clock of a"),
-        (PAIR, {"a": 0, "b": 1}, "60 ms", "it is none if the clock of b (row 1) was more than 0 s"),
+        ("PATTERN SEQ(A a, B b)", {"a": 0, "b": 1}, "60 ms", "no match if the clock of a"),
+        (PAIR, {"a": 0, "b": 1}, "60 ms", "no match if the clock of b (row 1) was more than 0 s"),
         (
             "PATTERN SEQ(A a, NOT(C x), B b)", {"a": 0, "b": 1}, "10 ms",
             "the clock of x (row 2) was slow and that of b (row 1) fast, by 12 ms together",

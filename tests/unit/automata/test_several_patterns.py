@@ -341,7 +341,7 @@ def test_unsupported_mechanisms_plans_and_patterns_are_refused_by_name() -> None
     with pytest.raises(PlanError, match="follows an order") as wrong:
         together(EVENTS, BOTH, [ORDERS[0], ("x", ("y", "z"))])
     assert "long" in str(wrong.value)
-    with pytest.raises(PlanError, match="a plan for 2 queries"):
+    with pytest.raises(PlanError, match="the plans of 2 queries"):
         together(EVENTS, BOTH, [ORDERS[0]])
     next_match = f"{SHORT} STRATEGY skip-till-next-match"
     with pytest.raises(UnsupportedError, match="skip-till-next-match") as which:

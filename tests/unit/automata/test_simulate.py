@@ -155,7 +155,7 @@ def test_a_table_of_arrival_numbers_counts_windows_in_events():
 @pytest.mark.parametrize("mechanism", ["chain-nfa", "tree-nfa"])
 def test_sets_that_would_never_end_are_refused(mechanism):
     plan = ["c", "b"] if mechanism == "chain-nfa" else None
-    with pytest.raises(LimitError, match="'b' has more than 30 events to make sets of"):
+    with pytest.raises(LimitError, match="'b' has more than 30 candidates"):
         run("b " * 1_000 + "c", "PATTERN SEQ(KL(b), c)", mechanism, plan)
     assert run("b " * 100 + "c", "PATTERN SEQ(KL(b){1,2}, c)", mechanism, plan, max_steps=1)
 

@@ -182,7 +182,7 @@ def test_empty_stream_has_a_curve_of_zeros():
         ("PATTERN A a WITHIN $k", {}, PatternError, "no values for $k"),
         ("PATTERN A a WITHIN $k", {"k": ["5 hurs"]}, PatternError, "hurs"),
         (PAIRS, {"labels": pd.DataFrame({"tim": [1]})}, StreamError, "no column 'time'"),
-        (PAIRS, {"labels": [1], "by": "m"}, StreamError, "labels of keys"),
+        (PAIRS, {"labels": [1], "by": "m"}, StreamError, "labels with keys"),
         (PAIRS.replace("b.x", "b.y"), {}, PatternError, "no column 'y'"),
     ],
 )

@@ -142,7 +142,7 @@ def test_memory_that_the_system_refuses_is_an_error_of_the_result(monkeypatch):
     matches = ck.detect(MANY, PAIRS)
     monkeypatch.setattr(type(matches), "_made", refused)
     for way in (matches.to_arrow, matches.to_pandas, lambda: matches.to_pandas(nested=True)):
-        with pytest.raises(LimitError, match="no more is to be had"):
+        with pytest.raises(LimitError, match="no more memory is free"):
             way()
 
 

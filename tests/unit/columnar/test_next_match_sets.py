@@ -124,7 +124,7 @@ def test_more_sets_than_can_be_tried_are_refused(monkeypatch: pytest.MonkeyPatch
     pattern = "SEQ(A a, KL(B b), C c) WHERE avg(b.x) > 1"
     assert taken(rows, pattern) == []
     monkeypatch.setattr(next_match_batches, "MOST_TRIED", 14)
-    with pytest.raises(LimitError, match=r"more sets of events for 'b' than can be tried"):
+    with pytest.raises(LimitError, match=r"too many sets of 'b' to check"):
         taken(rows, pattern)
 
 

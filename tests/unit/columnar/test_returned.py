@@ -72,7 +72,7 @@ def test_columns_of_one_name_and_two_types_are_no_table():
     with pytest.raises(PatternError, match="'first' has the type int64 in one pattern and"):
         _ = found.together
     found = ck.detect(STREAM, [TEXT, 'PATTERN SEQ(B b, C c) RETURN c.name AS "pattern"'])
-    with pytest.raises(PatternError, match="'pattern' beside that of the pattern's name"):
+    with pytest.raises(PatternError, match="RETURN has a column 'pattern'"):
         _ = found.together
 
 

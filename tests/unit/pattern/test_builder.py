@@ -147,7 +147,7 @@ def test_builder_steps_do_not_change_earlier_patterns():
         (lambda: PAIR.within("4 h", events=3), "both"),
         (lambda: PAIR.strategy("skip-till-next"), "did you mean"),
         (lambda: PAIR.agg(a.x), "not an aggregate"),
-        (lambda: seq(PAIR.within("1 s"), event("c", "C")), "of its own"),
+        (lambda: seq(PAIR.within("1 s"), event("c", "C")), "has its own condition"),
         (lambda: seq("A a"), "part of a pattern"),
         (lambda: PAIR.where(a.x < NAN).query, "finite"),
         (lambda: PAIR.where(a.x.is_in([])).query, "IN with an empty list"),

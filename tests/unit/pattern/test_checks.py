@@ -51,7 +51,7 @@ def _long_sum(terms: int) -> Arithmetic:
         (Query(A, Comparison("<", _long_sum(100_000), Literal(1))), "100 levels"),
         (Query(KLEENE, Comparison("<", Aggregate("sum", "b"), Literal(1))), "whole events"),
         (Query(KLEENE, Comparison("<", Aggregate("count"), Literal(1))), "of nothing"),
-        (Query(A, aggregates=(Aggregate("sum", None, "x"),)), "of no variable"),
+        (Query(A, aggregates=(Aggregate("sum", None, "x"),)), "without a variable"),
         (Query(A, aggregates=(Aggregate("first", "a", "x"),)), "AGG FIRST"),
         (Query(A, window=TimeWindow(-1)), "-1 microseconds"),
         (Query(A, window=TimeWindow(LONGEST_WINDOW + 1)), "10,000 years"),
@@ -73,7 +73,7 @@ def test_a_sum_of_ninety_terms_is_fine():
 
 def test_branch_of_only_absences_is_refused():
     parse("PATTERN AND(OR(NOT(A a), NOT(B b)), C c)")
-    with pytest.raises(PatternError, match="nothing but the absence of 'a'"):
+    with pytest.raises(PatternError, match="only the absence of 'a'"):
         parse("PATTERN AND(OR(NOT(A a), B b), NOT(C c))")
 
 

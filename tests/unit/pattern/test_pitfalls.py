@@ -48,7 +48,7 @@ def test_next_between_events_of_one_key_without_partitions_is_warned_of(text):
 
 def test_strict_contiguity_between_events_of_one_key_is_warned_of():
     instead = "PARTITION BY user STRATEGY partition-contiguity"
-    with pytest.warns(StreamWarning, match=f"^strict-contiguity goes by all events .*{instead}"):
+    with pytest.warns(StreamWarning, match=f"^strict-contiguity counts all events .*{instead}"):
         parse("PATTERN SEQ(A a, B b) WHERE a.user = b.user STRATEGY strict-contiguity")
 
 

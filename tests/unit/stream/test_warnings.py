@@ -115,13 +115,13 @@ NOW = 1_706_781_600  # 2024-02-01 10:00
 @pytest.mark.parametrize(
     ("first", "unit", "message"),
     [
-        (NOW * 1e3, "s", "in the year 56055, as unit='s' says; unit='ms' makes it 2024"),
+        (NOW * 1e3, "s", "in the year 56055, with unit='s'; unit='ms' makes it 2024"),
         (NOW * 1e6, "ms", "unit='us' makes it 2024"),
         (NOW * 1e9, "us", "unit='ns' makes it 2024"),
-        (133_512_552_000_000_000, "us", "year 6200, as unit='us' says; unit='filetime' makes it"),
+        (133_512_552_000_000_000, "us", "year 6200, with unit='us'; unit='filetime' makes it"),
         (NOW, "min", "unit='s' makes it 2024"),
-        (NOW, "filetime", "in the year 1601, as unit='filetime' says; unit='s' makes it 2024"),
-        (-(10**9), "s", "in the year 1938, as unit='s' says$"),
+        (NOW, "filetime", "in the year 1601, with unit='filetime'; unit='s' makes it 2024"),
+        (-(10**9), "s", "in the year 1938, with unit='s'$"),
     ],
 )
 @pytest.mark.parametrize("made", [pa.table, pd.DataFrame])

@@ -71,11 +71,11 @@ def test_refusal_of_sets_points_at_the_set():
 @pytest.mark.parametrize(
     ("text", "options", "words"),
     [
-        ("PATTERN SEQ(A a, KL(B b))", {}, "a join cannot say"),
+        ("PATTERN SEQ(A a, KL(B b))", {}, "a join cannot express"),
         ("PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", {}, "WITHIN 3 EVENTS"),
         ("PATTERN SEQ(A a, NEXT B b)", {}, "NEXT counts"),
-        ("PATTERN SEQ(A a, B A)", {}, "one name in SQL"),
-        ("PATTERN SEQ(A a, NOT(X A), B b)", {}, "one name in SQL"),
+        ("PATTERN SEQ(A a, B A)", {}, "same name in SQL"),
+        ("PATTERN SEQ(A a, NOT(X A), B b)", {}, "same name in SQL"),
         ("PATTERN SEQ(A a) WHERE hour(a.ts) = 3", {}, "function hour"),
         ("PATTERN SEQ(A a, B b) AGG COUNT", {}, "leave AGG out"),
         ("PATTERN SEQ(A a, B b) AFTER MATCH SKIP PAST LAST EVENT", {}, "AFTER MATCH SKIP"),
