@@ -160,14 +160,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 _IN_ONE_PROCESS = {
     "spark": re.compile(r"tests/spark/"),
+    "notebooks": re.compile(r"tests/(notebooks/|unit/test_lite\.py)"),
     "aggregates": re.compile(r"tests/(unit/aggregation/|properties/test_aggregat)"),
     "first matches": re.compile(
         r"tests/(properties/test_(absent_together|adaptation|after_match|next_match)\.py"
         r"|unit/adaptation/test_several\.py|unit/columnar/test_next_match)"
     ),
 }
-"""Files that share a session, or loops of which each takes many seconds to compile: two processes
-that need one at the same moment would both compile it."""
+"""Files that share a session, a large package that few others import, or loops of which each takes
+many seconds to compile: two processes that need one at the same moment would both compile it."""
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -165,7 +165,8 @@ def test_auto_takes_prefix_counters_for_few_starts_and_a_product_for_many() -> N
     few, many = (ck.aggregate(events, text.format(s)) for s in (10, 400))
     assert (few.method, many.method) == ("prefix-counters", "window-product")
     assert "STARTs live at once" in many.reason
-    few, many = (ck.aggregate(events, text.format(s) + ", SUM(b.x)") for s in (10, 400))
+    lanes = ", SUM(b.x), MIN(b.x)"
+    few, many = (ck.aggregate(events, text.format(s) + lanes) for s in (10, 400))
     assert (few.method, many.method) == ("prefix-counters", "window-product")
     no_window = ck.aggregate(events, "PATTERN SEQ(A a, B b) AGG COUNT")
     assert (no_window.method, "without a window" in no_window.reason) == ("prefix-counters", True)

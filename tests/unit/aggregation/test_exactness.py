@@ -55,7 +55,7 @@ def test_float_sums_stay_within_a_billionth(method: str) -> None:
     kinds = rng.choice(list("abcd"), 4000)
     weights = rng.lognormal(0, 3, 4000)
     events = stream(" ".join(kinds), w=weights.tolist())
-    text = "PATTERN SEQ(A a, B b, C c, D d) WITHIN 60 s AGG SUM(b.w)"
+    text = "PATTERN SEQ(A a, B b, C c, D d) WITHIN 60 s AGG SUM(b.w), MAX(b.w)"
     got = ck.aggregate(events, text, method=method).to_pandas()["sum(b.w)"]
     want = ck.aggregate(events, text, method="detect").to_pandas()["sum(b.w)"]
     assert np.allclose(got, want, rtol=1e-9, atol=0, equal_nan=True)

@@ -12,7 +12,7 @@ from cepkit.pattern.builder import count, event, seq, sum_, var
 from tests.unit.aggregation.cases import METHODS, stream
 
 EVENTS = stream("a b a b@4 a b@6 b@6 a b b c", v=[1, 2, 3, 4, 5, 6, 7, 8, None, 10, 11])
-TEXT = "PATTERN SEQ(A a, B b) WITHIN 4 s AGG COUNT, AVG(b.v), COUNT(b.v)"
+TEXT = "PATTERN SEQ(A a, B b) WITHIN 4 s AGG COUNT, AVG(b.v), COUNT(b.v), MIN(b.v)"
 
 
 @pytest.mark.parametrize("emit", ["trigger", "changes", "new", "total"])
