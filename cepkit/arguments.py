@@ -82,8 +82,8 @@ def _bound(
             return _bound(function, args, new)
         names = [name for name in signature.parameters if name != "self"]
         for name in kwargs.keys() - set(names):
-            said = f"{_name(function)} has no argument {shown(name)}"
-            raise ArgumentError.unknown(said, name, names) from None
+            unknown = f"{_name(function)} has no argument {shown(name)}"
+            raise ArgumentError.unknown(unknown, name, names) from None
         raise ArgumentError(
             f"{_name(function)}: {error}", expected=f"the arguments {', '.join(names)}"
         ) from None

@@ -235,7 +235,7 @@ class PlacedError(CepkitError):
 
 
 class ArgumentError(CepkitError, TypeError, ValueError):
-    """An argument that a function cannot take: of another kind, out of range, of no such name."""
+    """A wrong argument: of another type, out of range, or with an unknown name."""
 
 
 class PatternError(PlacedError, ValueError):
@@ -251,11 +251,11 @@ class UnsupportedError(PlacedError, NotImplementedError):
 
 
 class StreamError(CepkitError, ValueError):
-    """A stream that cannot be read as events: a missing column, a time that is no time."""
+    """A stream that cannot be read as events: a column is missing, a value is not a time."""
 
 
 class StatisticsError(CepkitError, ValueError):
-    """Statistics that do not belong to the pattern, or values that cannot be measured ones."""
+    """Statistics that do not belong to the pattern, or impossible values."""
 
 
 class PlanError(CepkitError, ValueError):
@@ -263,7 +263,7 @@ class PlanError(CepkitError, ValueError):
 
 
 class TraceError(CepkitError, ValueError):
-    """A value given as a trace is no trace, or is one of another stream."""
+    """A value that is not a trace, or is a trace of another stream."""
 
 
 class FileError(CepkitError, OSError):
@@ -292,11 +292,11 @@ class SessionError(CepkitError, RuntimeError):
 
 
 class MissingPackageError(CepkitError, ImportError):
-    """A package that one of cepkit's extras installs."""
+    """A package is missing that one of cepkit's extras installs."""
 
 
 class JavaNotFoundError(CepkitError, RuntimeError):
-    """No Java that Spark can run on, and none to bring along."""
+    """Neither an installed Java nor a bundled one can run Spark."""
 
 
 @contextmanager

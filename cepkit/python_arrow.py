@@ -121,7 +121,7 @@ class Array(_Whole):
         """Return the values in another type.
 
         Raises:
-            ArrowInvalid: One is none of it.
+            ArrowInvalid: A value does not have the type.
         """
         if kind == self.type:
             return self

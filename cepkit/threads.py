@@ -42,10 +42,10 @@ _asked: contextvars.ContextVar[int | None] = contextvars.ContextVar("threads", d
 
 @contextmanager
 def limited_to(threads: int | None) -> Iterator[None]:
-    """Let what is begun inside use at most so many threads; None: as many as outside.
+    """Limit the threads of all work that begins inside; None: keep the limit of outside.
 
     Raises:
-        ArgumentError: It is not a number of threads, or `CEPKIT_THREADS` is none.
+        ArgumentError: `threads` or the variable `CEPKIT_THREADS` is not a number of threads.
     """
     _most()
     if threads is not None:
@@ -59,7 +59,7 @@ def limited_to(threads: int | None) -> Iterator[None]:
 
 
 def threads_asked() -> int | None:
-    """Return what `limited_to` says here, for a result that works later."""
+    """Return the current limit of `limited_to`, for a result that works later."""
     return _asked.get()
 
 
@@ -144,7 +144,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class _Here(threading.local):
-    """What a thread does.
+    """The current work of a thread.
 
     Attributes:
         stop: Of one that helps a caller: whether that has stopped.

@@ -64,7 +64,7 @@ def checked(adapt: Adapt) -> Adaptation | str | None:
     """Return an `Adaptation`, "slices" or "auto"; None for a static plan.
 
     Raises:
-        PlanError: It is none of these.
+        PlanError: `adapt` has another value.
     """
     if isinstance(adapt, Adaptation):
         return adapt

@@ -155,7 +155,7 @@ def aggregate(
         one result like `together`.
 
     Raises:
-        StreamError: The stream is none, or an option has no such value.
+        StreamError: `stream` is not a stream, or an option has an unknown value.
         PlanError: A sharing plan that is not one of these queries.
         PatternError: There is no AGG, the pattern reads a column that the stream does not have, or
             an aggregate is of what it cannot take.

@@ -30,8 +30,8 @@ def checked(stream: Stream, pattern: Pattern) -> Query:
     """Return the query of a pattern.
 
     Raises:
-        StreamError: The stream is none.
-        PatternError: The pattern is none, or reads a column that the stream does not have.
+        StreamError: `stream` is not a stream.
+        PatternError: `pattern` is not a pattern, or reads a column that the stream lacks.
     """
     return _checked(stream, pattern, Query.check_reads)
 
@@ -67,7 +67,7 @@ def check_statistics(statistics: object) -> None:
     """Check that a value is statistics.
 
     Raises:
-        StatisticsError: It is not.
+        StatisticsError: The value is not statistics.
     """
     if not isinstance(statistics, Statistics):
         raise StatisticsError(

@@ -70,7 +70,7 @@ def calibrate(
         each choice of values; the result says so.
 
     Raises:
-        PatternError: The pattern has no parameter, or an argument names none.
+        PatternError: The pattern has no parameter, or lacks one that an argument names.
         UnsupportedError: The stream has no end, or the pattern asks for aggregates.
         LimitError: There are too many choices of values.
 

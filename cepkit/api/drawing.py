@@ -203,7 +203,7 @@ def draw(value: object, *, of: str | None = None, **options: Any) -> Figure | Pl
 
 
 def _drawable(value: object) -> object:
-    """Return what to draw of a value: of a stream its profile, of patterns their common parts."""
+    """Return the value to draw: the profile of a stream, the common parts of patterns."""
     if isinstance(value, Stream):
         from cepkit.api.planning import profile
 

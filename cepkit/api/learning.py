@@ -75,7 +75,7 @@ def learn(
         `to_pandas` has all. It is empty if no pattern does better than chance.
 
     Raises:
-        StreamError: The incidents lack a column, are too few, or none is in the time and keys of
+        StreamError: The incidents lack a column, are too few, or outside of the time and keys of
             the stream.
         UnsupportedError: The stream has no end.
         LimitError: There are too many events in Spark.
@@ -183,7 +183,7 @@ def _inside(labels: Incidents, columns: EventColumns, of_key: dict[Any, int]) ->
     """Return the incidents in the time and keys of the stream.
 
     Raises:
-        StreamError: There is none, or there are too few.
+        StreamError: No incident, or too few, are in the time and keys of the stream.
     """
     if not len(columns):
         raise StreamError("a stream without events", expected="events before the incidents")
@@ -210,8 +210,8 @@ def _inside(labels: Incidents, columns: EventColumns, of_key: dict[Any, int]) ->
     if count < _LEAST:
         raise StreamError(
             f"{count_text(count, 'incident')} in the time and keys of the stream",
-            expected=f"at least {_LEAST}; with fewer than 20 only strong patterns can be told"
-            " from chance",
+            expected=f"at least {_LEAST}; with fewer than 20 only strong patterns can be"
+            " distinguished from chance",
         )
     if count < len(known):
         warn_of_outside(len(known) - count, len(known))

@@ -94,7 +94,7 @@ def profile(
         a single pattern to expect, with a warning where they or the work explode.
 
     Raises:
-        PatternError: A pattern reads a column that the stream does not have; there is none.
+        PatternError: A pattern reads a column that the stream lacks; or the list is empty.
         UnsupportedError: There is no pattern, and the events are in Spark.
 
     Example:

@@ -66,7 +66,7 @@ def errors_of(
     """Return the error of all clocks, or of each event, in microseconds, rounded up.
 
     Raises:
-        StreamError: An event has none, or one that is negative or too large; or it is no duration.
+        StreamError: An error is missing, negative, too large, or not a duration.
     """
     name = str(clock_error)
     if name not in columns.attributes:

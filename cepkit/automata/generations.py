@@ -281,7 +281,7 @@ class _Life:
         """Check that the trace is complete.
 
         Raises:
-            LimitError: It is not complete.
+            LimitError: The trace is not complete.
         """
         if not self.recording.whole:
             raise LimitError(

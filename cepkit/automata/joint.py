@@ -127,7 +127,7 @@ class _Joining:
             yield (sharer.family, choice.pool), ()  # all have one initial state
         path, arrangements = prepared.path(sharer, choice), prepared.arrangements(sharer, choice)
         for step, places in zip(path, arrangements, strict=True):
-            yield step.node, tuple(sharer.said.variables[place] for place in places)
+            yield step.node, tuple(sharer.description.variables[place] for place in places)
 
     def _rank(self, number: int) -> tuple[int, int]:
         return -self._sharers[number].window, number

@@ -70,7 +70,7 @@ def incidents_of(
         what: What errors call them.
 
     Raises:
-        StreamError: The table has no such column, or a time is none.
+        StreamError: The table lacks a column, or a value is not a time.
     """
     if isinstance(labels, str | Path):
         path = path_of(labels, StreamError)

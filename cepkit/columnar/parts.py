@@ -128,12 +128,12 @@ def whole(_: int, block: Block) -> Iterable[Block]:
 
 
 def held(_: int, block: Block) -> Iterable[Block]:
-    """Return matches that may be held."""
+    """Return the blocks of a slice with their events, which stay valid."""
     return (block if isinstance(block, SetBlock) else block.held(),)
 
 
 def sized(_: int, block: Block) -> Iterable[int]:
-    """Return only how many matches there are."""
+    """Return the number of matches alone."""
     return (block.size,)
 
 

@@ -1,4 +1,4 @@
-"""What clocks would have to show for a combination to be a match, or to be none."""
+"""The clock readings under which a combination is a match, or is not."""
 
 from __future__ import annotations
 

@@ -314,7 +314,7 @@ def _without_implied(findings: list[Finding]) -> list[Finding]:
     absences: dict[Structure, list[Finding]] = {}
     for finding in findings:
         if isinstance(finding.requirement, req.Absent):
-            absences.setdefault(finding.requirement.said, []).append(finding)
+            absences.setdefault(finding.requirement.part, []).append(finding)
     repetitions = {
         f.requirement
         for same in absences.values()

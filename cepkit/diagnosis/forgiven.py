@@ -169,7 +169,7 @@ def in_slices(
     *,
     counts: bool = False,
 ) -> Iterator[tuple[int, T]]:
-    """Yield the end of each slice with the result of `make`, as far as a budget allows.
+    """Yield the end of each slice with the result of `make`, until the budget is spent.
 
     Args:
         make: Turns a run of each program into a result; called by several threads.

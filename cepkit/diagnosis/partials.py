@@ -52,7 +52,7 @@ class Partials:
 
     @classmethod
     def of(cls, rows: dict[str, Ints], size: int) -> Partials:
-        """Return partial matches that violate nothing yet: they have one array of zeros."""
+        """Return partial matches without violations, which share one array of zeros."""
         none, nothing = np.zeros(size, dtype=np.int64), np.zeros(size)
         return cls(rows, none, nothing, none, none, none, nothing, np.arange(size))
 
@@ -61,7 +61,7 @@ class Partials:
 
     @property
     def violate_nothing(self) -> bool:
-        """Whether none can violate anything, because they share the zeros that `of` makes."""
+        """Whether no partial match violates anything: all share the zeros that `of` makes."""
         return self.broken is self.far
 
     @property

@@ -32,7 +32,7 @@ from cepkit.tables import count_text
 
 @dataclass(frozen=True)
 class Naming:
-    """The names of events, by which users name them and answers call them.
+    """The names of events in questions and answers.
 
     Attributes:
         column: The name of the column of ids; None for row numbers.

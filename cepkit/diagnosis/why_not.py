@@ -299,7 +299,7 @@ def _any_of(answers: Collection[bool | None]) -> bool | None:
 
 
 def _has_matches(funnel: BranchFunnel) -> bool | None:
-    """Return whether a branch has matches, as far as its funnel decides that."""
+    """Return whether a branch has matches; None if its funnel does not decide it."""
     if funnel.matches is None or (not funnel.matches and not funnel.coverage.complete):
         return None
     return bool(funnel.matches)

@@ -114,7 +114,7 @@ class Candidate:
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """What distinguishes proposals: all but the conditions and the window."""
+        """The parts by which proposals differ: all but the conditions and the window."""
         return self.operator, self.types, tuple((each.type, each.place) for each in self.absences)
 
     @property

@@ -1,4 +1,4 @@
-"""What could narrow a candidate: conditions, a shorter window, absences.
+"""Ways to narrow a candidate: conditions, a shorter window, absences.
 
 A threshold is chosen on a curve from one pass: an alarm passes `a.x > k` if the greatest x of its
 rows does, an incident if the greatest of its alarms does, so the bounds worth a look are the values

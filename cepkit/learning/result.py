@@ -72,7 +72,7 @@ class Proposal(Printed):
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """What alarms at random times would score on the later events.
+    """The score of alarms at random times on the later events.
 
     Attributes:
         share: The share of time before incidents: the precision of such alarms.

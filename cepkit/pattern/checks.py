@@ -258,7 +258,7 @@ def _check_bounds(query: Query) -> None:
     """Refuse bounds that restrict no match, and warn of those that the window cuts short.
 
     Raises:
-        PatternError: A bound restricts none.
+        PatternError: A bound restricts no match.
     """
     for bound in query.bounds:
         _check_window(bound)
@@ -377,7 +377,7 @@ def _warn_of_pitfalls(query: Query) -> None:
 
 
 def _without_null(node: c.Expression) -> Iterator[str]:
-    """Yield what to write instead of a comparison with NULL."""
+    """Yield a replacement for each comparison with NULL."""
     match node:
         case c.Comparison(operator, left, right) if _NULL in (left, right):
             test = "IS NOT NULL" if operator == "!=" else "IS NULL"

@@ -142,11 +142,11 @@ class Branch:
         return self._sides[variable][1] if variable in self._sides else frozenset()
 
     def earliest(self, among: Collection[str]) -> list[str]:
-        """Return those of some variables that none of them is before."""
+        """Return the variables that no other one of them is before."""
         return [x for x in among if self.before(x).isdisjoint(among)]
 
     def latest(self, among: Collection[str]) -> list[str]:
-        """Return those of some variables that none of them is after."""
+        """Return the variables that no other one of them is after."""
         return [x for x in among if self.after(x).isdisjoint(among)]
 
     def neighbours(self, variable: str, among: Collection[str]) -> tuple[list[str], list[str]]:

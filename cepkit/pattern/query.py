@@ -136,7 +136,7 @@ class Query(WithPrinter):
         """Check that every attribute that the query reads is one of the known columns.
 
         Raises:
-            PatternError: An attribute is none.
+            PatternError: An attribute is not a known column.
         """
         columns = tuple(known)
         uses: list[tuple[str, object]] = [(name, None) for name in self.partition_by]
@@ -196,7 +196,7 @@ class Query(WithPrinter):
             stream: From `events`.
 
         Raises:
-            StreamError: It is not a stream.
+            StreamError: The value is not a stream.
             PatternError: The query reads a column that the stream does not have, or returns one
                 that its output lacks.
             UnsupportedError: The query asks for aggregates.

@@ -104,12 +104,12 @@ class Absent:
 
     Attributes:
         event: The event that must not be there.
-        said: The part of the pattern that forbids it.
+        part: The part of the pattern that forbids it.
         others: Further events: it is forbidden only together with them.
     """
 
     event: Event
-    said: Structure
+    part: Structure
     others: tuple[Event, ...] = ()
 
     @property
@@ -271,8 +271,8 @@ def text_of(requirement: Requirement) -> str:
             most = "" if maximum is None else str(maximum)
             bounds = str(minimum) if minimum == maximum else f"{minimum},{most}"
             return f"{variable_text(variable)}{{{bounds}}}"
-        case Absent(said=said):
-            return structure_text(said)
+        case Absent(part=part):
+            return structure_text(part)
         case Unconsumed():
             return f"STRATEGY {Strategy.SKIP_TILL_NEXT_MATCH}"
         case _:

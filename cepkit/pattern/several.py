@@ -92,7 +92,7 @@ def check_share(share: object, names: Sequence[str]) -> None:
     """Check the setting `share` of several patterns.
 
     Raises:
-        PlanError: The setting is none of them.
+        PlanError: The setting is not one of `names`.
     """
     if isinstance(share, str) and share in names:
         return

@@ -43,7 +43,7 @@ def known_zone(zone: str, span: Span | None = None) -> str:
     """Return the zone of a pattern.
 
     Raises:
-        PatternError: There is none of this name.
+        PatternError: No time zone has this name.
     """
     try:
         check_zone(zone)

@@ -244,7 +244,7 @@ def compare_plans(
         progress: Whether to show a bar: see `cepkit.progress`.
 
     Raises:
-        PlanError: No planner is given, or there is none of a given name.
+        PlanError: No planner is given, or a name is unknown.
         StatisticsError: The statistics lack a variable of the query.
         LimitError: Every planner refused because the query is too large for it.
     """

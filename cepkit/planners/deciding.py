@@ -176,7 +176,7 @@ class Decisions:
         """The deciding conditions of each branch, in the order of its plan.
 
         Raises:
-            PlanError: The planner has none.
+            PlanError: The planner has no deciding conditions.
         """
         planner = self.planner
         if not knows_why(planner):

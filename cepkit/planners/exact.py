@@ -114,7 +114,7 @@ def offer_best(
         before = cost
         best = _filled(start, search, before).plan()
         cost = _own_cost(search.cost, best)
-        # Divided by a much greater cost, small costs could not be told apart.
+        # Divided by a much greater cost, small costs could not be distinguished.
         if cost >= before - _DIGITS or cost == -math.inf:
             break
     search.examined = max(search.examined, 1)

@@ -1,4 +1,4 @@
-"""The aggregates of several queries: a mapping of those of each, and what concerns all."""
+"""The aggregates of several queries: a mapping of those of each, with results over all."""
 
 from __future__ import annotations
 

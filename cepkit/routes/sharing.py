@@ -1,4 +1,4 @@
-"""What several aggregates share: which queries count together, and by which counters.
+"""Sharing among several aggregates: which queries count together, and by which counters.
 
 Sequences with something in common form clusters: the same partitions, groups and keys, all with a
 window or all without. A planner chooses what each cluster shares; other queries are aggregated

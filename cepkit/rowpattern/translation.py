@@ -54,7 +54,7 @@ class Translatable:
         SELECT and MEASURES are not part of it: `ck.detect` returns a column for each attribute.
 
         Raises:
-            UnsupportedError: There is none; the message names the obstacle and its place.
+            UnsupportedError: No pattern is equivalent; the message names the obstacle.
         """
         return to_text(_pattern(self._bound()))
 
@@ -62,7 +62,7 @@ class Translatable:
         """Return that pattern, parsed.
 
         Raises:
-            UnsupportedError: There is none; the message names the obstacle and its place.
+            UnsupportedError: No pattern is equivalent; the message names the obstacle.
         """
         return parse(self.pattern_text())
 

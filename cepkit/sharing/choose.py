@@ -57,7 +57,7 @@ def share_plans(
     by_name = named(queries)
     names, listed = tuple(by_name), tuple(by_name.values())
     known = known_statistics(by_name, statistics)
-    name = "none" if share == "none" else _told(picked, listed)
+    name = "none" if share == "none" else _name_of(picked, listed)
     whole = SharedPlan(names, listed, (), (), (), 0.0, 0.0, share, name, cost, statistics)
     orders = None if share == "tree" else prepared_part(listed, known, cost, "order")
     searching = _Searching(picked, observe)
@@ -104,13 +104,13 @@ def plans_to_run(
         _SEARCH_NS if len(listed) <= _FEW else _SEARCH_OF_MANY_NS
     ):
         kind, search = "prefix", SEARCHES["own-plans"]
-    name = "none" if share == "none" else _told(search, listed)
+    name = "none" if share == "none" else _name_of(search, listed)
     whole = SharedPlan(names, listed, (), (), (), 0.0, 0.0, share, name, WORK, statistics)
     return assembled(whole, _parts(listed, known, kind, _Searching(search), WORK, orders))
 
 
-def _told(search: SharingSearch, queries: Sequence[Query]) -> str:
-    """Return the name of a search, with its block size if there are more patterns."""
+def _name_of(search: SharingSearch, queries: Sequence[Query]) -> str:
+    """Return the name of a search, with its block size if it works in blocks."""
     if isinstance(search, GreedyMerge) and len(queries) > search.at_once:
         return f"{search.name}, {search.at_once} at a time"
     return search.name

@@ -180,7 +180,7 @@ def compare_shared_plans(
 
     Raises:
         PatternError: There is no query.
-        PlanError: No search is given, or there is none of a given name.
+        PlanError: No search is given, or a name is unknown.
         StatisticsError: The statistics lack an event or a condition of a query.
         LimitError: Every search refused.
     """

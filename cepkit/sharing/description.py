@@ -202,8 +202,8 @@ def _items(branch: Branch) -> Iterator[Item]:
 def _event_key(branch: Branch, variable: str, about: Sequence[Item]) -> EventKey:
     bounds = next((rest for v, *rest in branch.repeated if v == variable), [])
     alone = sorted(item.text(branch, {variable: 0}) for item in about)
-    said = (*map(str, bounds), *(["run"] if variable in branch.runs else []))
-    return (*_event_texts(canonical_event(branch, variable)), said, *alone)
+    bound_texts = (*map(str, bounds), *(["run"] if variable in branch.runs else []))
+    return (*_event_texts(canonical_event(branch, variable)), bound_texts, *alone)
 
 
 def _pair_key(branch: Branch, x: str, y: str, about: Sequence[Item]) -> PairKey:

@@ -84,8 +84,8 @@ def _maximal(mappings: list[_Mapping], one: Sharer, other: Sharer) -> set[_Mappi
 
 def _agree(mapping: _Mapping, one: Sharer, other: Sharer) -> bool:
     left, right = zip(*sorted(mapping), strict=True)
-    said = one.wider_texts(sum(1 << x for x in left), left)
-    return said == other.wider_texts(sum(1 << y for y in right), right)
+    texts = one.wider_texts(sum(1 << x for x in left), left)
+    return texts == other.wider_texts(sum(1 << y for y in right), right)
 
 
 _HEAD = ("patterns", "variables", "common sub-pattern", "of")
@@ -141,7 +141,7 @@ class PatternGraph(Printed):
         """Return the maximal sub-patterns that a pattern has in common with others.
 
         Raises:
-            PatternError: There is none of that name.
+            PatternError: No pattern has that name.
         """
         number_of(name, self.names)
         return tuple(common for common, names in self.holders.items() if name in names)
@@ -164,7 +164,7 @@ class PatternGraph(Printed):
             name: The name of the pattern; None for a free number.
 
         Raises:
-            PatternError: It is no pattern, or there is one of that name.
+            PatternError: `pattern` is not a pattern, or the name is in use.
         """
         taken = free_name(self.names, name)
         queries = (*self.queries, as_query(pattern))
@@ -176,7 +176,7 @@ class PatternGraph(Printed):
         """Return the graph without one pattern; it compares nothing again.
 
         Raises:
-            PatternError: There is none of that name.
+            PatternError: No pattern has that name.
         """
         number = number_of(name, self.names)
         return PatternGraph(
@@ -268,7 +268,7 @@ def _edges(
     """
     branches: dict[int, list[Sharer]] = {}
     for sharer in Workload.of(queries).sharers:
-        if sharer.said.shares:
+        if sharer.description.shares:
             branches.setdefault(sharer.query, []).append(sharer)
     forms = {q: tuple(each.form(each.full)[0] for each in own) for q, own in branches.items()}
     known: dict[Form, CommonPattern] = {}

@@ -144,7 +144,7 @@ def alone_costs(part: Part) -> list[int]:
 
 def places_of(plan: BranchPlan, sharer: Sharer) -> Planned:
     """Return the plan of a branch over places."""
-    at = {variable: place for place, variable in enumerate(sharer.said.variables)}
+    at = {variable: place for place, variable in enumerate(sharer.description.variables)}
 
     def tree(node: NamedTree) -> Tree:
         return at[node] if isinstance(node, str) else (tree(node.left), tree(node.right))
@@ -156,7 +156,7 @@ def places_of(plan: BranchPlan, sharer: Sharer) -> Planned:
 
 def branch_plan(plan: Planned, sharer: Sharer, mode: Mode) -> BranchPlan:
     """Replace places in a plan by the names of a branch."""
-    names = sharer.said.variables
+    names = sharer.description.variables
 
     def tree(node: Tree) -> NamedTree:
         if isinstance(node, int):

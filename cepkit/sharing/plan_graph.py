@@ -135,7 +135,7 @@ class Prepared:
         self._nodes: dict[object, int] = {}
         self._paths: dict[tuple[int, Choice], tuple[Made, ...]] = {}
         self._tree_forms: dict[tuple[int, int, Tree], tuple[int, tuple[Places, ...]]] = {}
-        self._said: dict[tuple[int, Places], object] = {}
+        self._texts: dict[tuple[int, Places], object] = {}
         self.trees: dict[tuple[Form, int], dict[int, Tree]] = {}
         self._step_prices: dict[tuple[int, int], int] = {}
         self._row_prices: dict[tuple[int, int], int] = {}
@@ -203,7 +203,7 @@ class Prepared:
         for made in self._prefixes(weaker.sharer, weaker.own(begun), choice.pool):
             node = made.node
             yield made
-        checked = weaker.late.text([sharer.said.variables[place] for place in begun])
+        checked = weaker.late.text([sharer.description.variables[place] for place in begun])
         after = self._number((node, checked))
         yield from self._prefixes(
             sharer, choice.order, choice.pool, after=(len(begun), node, after)
@@ -235,17 +235,17 @@ class Prepared:
         self, parent: int | None, sharer: Sharer, pool: int, prefix: Places
     ) -> tuple[object, ...]:
         """Return the key of a node of an order: its parent and its last step."""
-        said = self._said.get((sharer.number, prefix))
-        if said is None:
+        texts = self._texts.get((sharer.number, prefix))
+        if texts is None:
             *bound, new = prefix
             mask = sum(1 << place for place in bound)
-            said = (
+            texts = (
                 sharer.events[new],
                 tuple(sharer.pairs[place][new] for place in bound),
                 _new_texts(sharer, (mask, 1 << new), prefix),
             )
-            self._said[sharer.number, prefix] = said
-        return ((sharer.family, pool) if parent is None else parent, said)
+            self._texts[sharer.number, prefix] = texts
+        return ((sharer.family, pool) if parent is None else parent, texts)
 
     def known(self, key: object) -> int | None:
         """Return the number of a node; None if it was never in use."""
@@ -279,8 +279,8 @@ class Prepared:
 
     def _tree_form(self, sharer: Sharer, tree: Tree, pool: int) -> tuple[int, tuple[Places, ...]]:
         if isinstance(tree, int):
-            said = _new_texts(sharer, (0, 1 << tree), (tree,))
-            number = self._number((sharer.family, pool, sharer.events[tree], said))
+            texts = _new_texts(sharer, (0, 1 << tree), (tree,))
+            number = self._number((sharer.family, pool, sharer.events[tree], texts))
             return number, ((tree,),)
         sides = [(*self.tree_form(sharer, side, pool), mask_of(side)) for side in tree]
         sides.sort(key=lambda side: (sharer.form(side[2])[0], side[0]))
@@ -289,13 +289,13 @@ class Prepared:
         alike: list[Places] = []
         for (_, firsts, one), (_, seconds, other) in ways:
             for first, second in product(firsts, seconds):
-                said = (
+                texts = (
                     tuple(sharer.pairs[x][y] for x in first for y in second),
                     _new_texts(sharer, (one, other), first + second),
                 )
-                if least is None or said < least:
-                    least, alike = said, []
-                if said == least and len(alike) < MOST_ARRANGEMENTS:
+                if least is None or texts < least:
+                    least, alike = texts, []
+                if texts == least and len(alike) < MOST_ARRANGEMENTS:
                     alike.append(first + second)
         number = self._number((sides[0][0], sides[1][0], least))
         form, places = sharer.form(mask_of(tree))
@@ -307,13 +307,13 @@ class Prepared:
 def _new_texts(sharer: Sharer, sides: tuple[int, int], arrangement: Places) -> tuple[object, ...]:
     """Return the conditions on three or more variables that can be checked when two sets meet."""
     left, right = sides
-    if not sharer.said.wider:
+    if not sharer.description.wider:
         return ()
-    at = {sharer.said.variables[place]: i for i, place in enumerate(arrangement)}
+    at = {sharer.description.variables[place]: i for i, place in enumerate(arrangement)}
     return tuple(
         sorted(
-            item.text(sharer.said.branch, at)
-            for among, item in sharer.said.wider
+            item.text(sharer.description.branch, at)
+            for among, item in sharer.description.wider
             if among & ~(left | right) == 0 and among & ~left and among & ~right
         )
     )

@@ -54,7 +54,7 @@ class Prices:
     def __init__(
         self, sharer: Sharer, window: int, cost: CostModel, *, trees: bool = False
     ) -> None:
-        branch = replace(sharer.said.branch, window=window_of(sharer, window))
+        branch = replace(sharer.description.branch, window=window_of(sharer, window))
         ready = cost.on(branch, sharer.statistics)
         self._ready, self.trees, self.waits = ready, trees, ready.waiting is not None
         self._keeps, self._works = ready.alive is not None, ready.pairs is not None
@@ -125,7 +125,7 @@ def number_of(price: int) -> float:
 
 def window_of(sharer: Sharer, length: int) -> Window | None:
     """Return a window of the kind of a branch's own."""
-    match sharer.said.branch.window:
+    match sharer.description.branch.window:
         case TimeWindow():
             return TimeWindow(length)
         case CountWindow():
@@ -133,7 +133,7 @@ def window_of(sharer: Sharer, length: int) -> Window | None:
         case None:
             return None
         case _:
-            assert_never(sharer.said.branch.window)
+            assert_never(sharer.description.branch.window)
 
 
 def _lookup(function: SetFunction) -> Callable[[int], float]:

@@ -143,7 +143,7 @@ class SharedPlan(WithPrinter):
         """Return the plan of one pattern, by its name or number.
 
         Raises:
-            PatternError: There is none of that name.
+            PatternError: No pattern has that name.
         """
         number = pattern_number(pattern, self.names) if isinstance(pattern, str) else pattern
         return self.plans[number]
@@ -340,7 +340,7 @@ def _nodes_of(part: Part, graph: PlanGraph, names: Sequence[str], first: int) ->
             if made.node not in numbers:
                 numbers[made.node] = first + len(numbers)
                 makers.append((made, own))
-            variables = tuple(sharer.said.variables[place] for place in places)
+            variables = tuple(sharer.description.variables[place] for place in places)
             user = NodeUser(names[query], branch, variables, checked)
             users.setdefault(made.node, []).append(user)
         ends.setdefault(path[-1].node, []).append(names[query])

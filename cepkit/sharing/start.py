@@ -35,8 +35,8 @@ def own_plans(prepared: Prepared, *, shared: bool = True) -> dict[int, Choice]:
 
 def text_order(sharer: Sharer) -> Places:
     """Return the variables of a branch in the order of the pattern's text."""
-    places = {variable: place for place, variable in enumerate(sharer.said.variables)}
-    return tuple(places[variable] for variable in sharer.said.text_order)
+    places = {variable: place for place, variable in enumerate(sharer.description.variables)}
+    return tuple(places[variable] for variable in sharer.description.text_order)
 
 
 def text_plans(prepared: Prepared, *, shared: bool = False) -> dict[int, Choice]:

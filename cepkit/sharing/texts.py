@@ -18,8 +18,8 @@ from cepkit.sharing.workload import Places, Sharer
 
 def labels(sharer: Sharer, places: Sequence[int]) -> tuple[str, ...]:
     """Return short names of some events: their types, numbered if a type occurs again."""
-    branch = sharer.said.branch
-    return _names_of([branch.event(sharer.said.variables[place]) for place in places])
+    branch = sharer.description.branch
+    return _names_of([branch.event(sharer.description.variables[place]) for place in places])
 
 
 def _names_of(events: Iterable[Event]) -> tuple[str, ...]:
@@ -38,8 +38,8 @@ def sub_pattern_text(sharer: Sharer, places: Places) -> str:
 
     Different sub-patterns have different texts, except that windows are not mentioned.
     """
-    branch = sharer.said.branch
-    variables = [sharer.said.variables[place] for place in places]
+    branch = sharer.description.branch
+    variables = [sharer.description.variables[place] for place in places]
     names = dict(zip(variables, labels(sharer, places), strict=True))
     conditions = {
         expression_text(part)
@@ -52,12 +52,12 @@ def sub_pattern_text(sharer: Sharer, places: Places) -> str:
         for events in branch.absences
         if depends_on(branch, events[0].variable) <= {*variables}
     )
-    said = [_structure_text(branch, names)]
+    parts = [_structure_text(branch, names)]
     if conditions or absent:
-        said.append(f"where {' and '.join([*sorted(conditions), *absent])}")
+        parts.append(f"where {' and '.join([*sorted(conditions), *absent])}")
     if branch.partition_by:
-        said.append(f"partition by {', '.join(sorted({*branch.partition_by}))}")
-    return " ".join(said)
+        parts.append(f"partition by {', '.join(sorted({*branch.partition_by}))}")
+    return " ".join(parts)
 
 
 def _structure_text(branch: Branch, names: Mapping[str, str]) -> str:

@@ -65,9 +65,9 @@ def all_weaker_nodes(prepared: Prepared) -> Iterator[list[WeakerNode]]:
 
 
 def _demands(sharer: Sharer, places: Places) -> Demands:
-    said = sharer.said
-    conditions = (*said.conditions, *order_demanded(said.branch))
-    return demands(conditions, [said.variables[place] for place in places])
+    description = sharer.description
+    conditions = (*description.conditions, *order_demanded(description.branch))
+    return demands(conditions, [description.variables[place] for place in places])
 
 
 def _meets(asked: Sequence[Demands]) -> list[Demands]:
@@ -115,7 +115,7 @@ def _begun(
 def _weakened(
     prepared: Prepared, sharer: Sharer, places: Places, own: Demands, demanded: Demands
 ) -> int:
-    variables = tuple(sharer.said.variables[place] for place in places)
+    variables = tuple(sharer.description.variables[place] for place in places)
     return prepared.workload.weaken(sharer, late_of(own, demanded, variables))
 
 
@@ -134,7 +134,7 @@ def weakenings(graph: PlanGraph, node: WeakerNode) -> Iterator[Changes]:
 def beginning_with(prepared: Prepared, node: WeakerNode, pool: int) -> dict[int, Choice]:
     """Return the plans of all holders of a weaker node that begin with it."""
     owner, order = _begun(prepared, node.holders, node.demanded)
-    names = owner.sharer.said.variables
+    names = owner.sharer.description.variables
     in_form = [owner.late.variables.index(names[place]) for place in order]
     choices = {}
     for sharer, places, own in node.holders:
@@ -177,7 +177,7 @@ def starts_beside(graph: PlanGraph, sharer: Sharer) -> list[int]:
                 continue
             demanded = _demands(other, places)
             if weaker is not None:
-                names = [other.said.variables[place] for place in places]
+                names = [other.description.variables[place] for place in places]
                 demanded = demands(weaker.late.demanded, names)
             if own != demanded and implies(own, demanded):
                 starts[_weakened(prepared, sharer, mine, own, demanded)] = None

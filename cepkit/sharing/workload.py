@@ -43,7 +43,7 @@ class Sharer:
 
     Attributes:
         number: Its number among all sharers.
-        said: The description of the branch.
+        description: That of the branch.
         statistics: Its statistics, by the names of its variables.
         family: The properties that two sharers must have in common to share anything.
         events: A number for each place; equal for equal events.
@@ -52,7 +52,7 @@ class Sharer:
 
     number: int
     query: int
-    said: Description
+    description: Description
     statistics: Statistics
     family: Family
     events: tuple[int, ...]
@@ -72,17 +72,17 @@ class Sharer:
     @property
     def window(self) -> int:
         """The window in units of its clock; 0 for none."""
-        return self.said.window
+        return self.description.window
 
     def wider_texts(self, mask: int, arrangement: Places) -> tuple[tuple[str, ...], ...]:
         """Return the conditions on three or more variables of a set, in an arrangement of them."""
-        if not self.said.wider:
+        if not self.description.wider:
             return ()
-        at = {self.said.variables[place]: i for i, place in enumerate(arrangement)}
+        at = {self.description.variables[place]: i for i, place in enumerate(arrangement)}
         return tuple(
             sorted(
-                item.text(self.said.branch, at)
-                for among, item in self.said.wider
+                item.text(self.description.branch, at)
+                for among, item in self.description.wider
                 if among & mask == among
             )
         )
@@ -100,16 +100,16 @@ class Sharer:
         arrangements: Iterable[Places] = [tuple(places)]
         if len({*events}) < len(events):
             arrangements = self._arrangements(places)
-        forms = ((self._said(mask, each), each) for each in arrangements)
+        forms = ((self._pair_texts(mask, each), each) for each in arrangements)
         (pairs, wider), arrangement = min(forms)
         return (self.family, events, pairs, wider), arrangement
 
-    def _said(
+    def _pair_texts(
         self, mask: int, arrangement: Places
     ) -> tuple[tuple[int, ...], tuple[tuple[str, ...], ...]]:
         pairs = self.pairs
-        said = tuple(pairs[x][y] for i, x in enumerate(arrangement) for y in arrangement[i + 1 :])
-        return said, self.wider_texts(mask, arrangement)
+        texts = tuple(pairs[x][y] for i, x in enumerate(arrangement) for y in arrangement[i + 1 :])
+        return texts, self.wider_texts(mask, arrangement)
 
     def _arrangements(self, places: Sequence[int]) -> Iterable[Places]:
         def colour(x: int) -> tuple[int, list[tuple[int, int]]]:
@@ -167,19 +167,21 @@ class Workload:
         """
         given = [_NOTHING] * len(queries) if statistics is None else statistics
         branches = [
-            (number, said, known)
+            (number, description, known)
             for number, (query, known) in enumerate(zip(queries, given, strict=True))
-            for said in map(described, normal_form(query))
+            for description in map(described, normal_form(query))
         ]
         # Numbers follow the sorted texts, so they depend neither on names nor on the order of a
         # list.
         numbers = _Numbers(
-            _numbered({key for _, said, _ in branches for key in said.events}),
-            _numbered({key for _, said, _ in branches for key in said.pairs.values()}),
+            _numbered({key for _, description, _ in branches for key in description.events}),
+            _numbered(
+                {key for _, description, _ in branches for key in description.pairs.values()}
+            ),
         )
         sharers = tuple(
-            numbers.sharer(number, query_number, said, known)
-            for number, (query_number, said, known) in enumerate(branches)
+            numbers.sharer(number, query_number, description, known)
+            for number, (query_number, description, known) in enumerate(branches)
         )
         return cls(tuple(queries), sharers, _numbers=numbers)
 
@@ -189,17 +191,17 @@ class Workload:
         number = self._weaker_at.get(key)
         if number is None:
             number = self._weaker_at[key] = len(self.weaker)
-            said = described(weaker_branch(sharer.said.branch, late))
-            known = self.known_shares.of(said.branch, sharer.statistics)
-            own = self._numbers.sharer(len(self.sharers) + number, sharer.query, said, known)
-            places = tuple(map(sharer.said.variables.index, said.variables))
+            description = described(weaker_branch(sharer.description.branch, late))
+            known = self.known_shares.of(description.branch, sharer.statistics)
+            own = self._numbers.sharer(len(self.sharers) + number, sharer.query, description, known)
+            places = tuple(map(sharer.description.variables.index, description.variables))
             self.weaker.append(Weaker(own, places, late))
         return number
 
     @cached_property
     def known_shares(self) -> KnownShares:
         """The known selectivities of conditions in any branch."""
-        return KnownShares.of_all((s.said.branch, s.statistics) for s in self.ranked)
+        return KnownShares.of_all((s.description.branch, s.statistics) for s in self.ranked)
 
     @cached_property
     def skeletons(self) -> dict[Form, list[tuple[Sharer, Places]]]:
@@ -210,19 +212,19 @@ class Workload:
         """
         holders: dict[Form, list[tuple[Sharer, Places]]] = {}
         for sharer in self.ranked:
-            branch = sharer.said.branch
-            if not sharer.said.shares or any(
+            branch = sharer.description.branch
+            if not sharer.description.shares or any(
                 e.earlier_than is not None or e.beside is not None for e in branch.negated
             ):
                 continue
-            said = described(bare_branch(branch))
-            bare = self._numbers.sharer(-1, sharer.query, said, sharer.statistics)
-            places = tuple(map(sharer.said.variables.index, said.variables))
+            description = described(bare_branch(branch))
+            bare = self._numbers.sharer(-1, sharer.query, description, sharer.statistics)
+            places = tuple(map(sharer.description.variables.index, description.variables))
             repeated = {variable for variable, *_ in branch.repeated}
-            single = sum(1 << i for i, v in enumerate(said.variables) if v not in repeated)
+            single = sum(1 << i for i, v in enumerate(description.variables) if v not in repeated)
             about = [
-                sum(1 << i for i, v in enumerate(said.variables) if v in variables_of(c))
-                for c in sharer.said.conditions
+                sum(1 << i for i, v in enumerate(description.variables) if v in variables_of(c))
+                for c in sharer.description.conditions
             ]
             for mask in subsets(bare.size):
                 # There is something to weaken only if each event has conditions.
@@ -271,7 +273,7 @@ class Workload:
         """The sub-patterns of two branches, or that one has twice, and their holders."""
         holders: dict[Form, list[tuple[Sharer, Places]]] = {}
         for sharer in self.ranked:
-            if sharer.said.shares:
+            if sharer.description.shares:
                 for mask in subsets(sharer.size):
                     form, places = sharer.form(mask)
                     holders.setdefault(form, []).append((sharer, places))
@@ -298,20 +300,24 @@ class _Numbers:
     events: dict[EventKey, int]
     pairs: dict[PairKey, int]
 
-    def sharer(self, number: int, query: int, said: Description, known: Statistics) -> Sharer:
+    def sharer(
+        self, number: int, query: int, description: Description, known: Statistics
+    ) -> Sharer:
         """Return a branch in numbers; new conditions get the next ones."""
-        size = range(len(said.events))
-        clock, keys, strategy = said.family
+        size = range(len(description.events))
+        clock, keys, strategy = description.family
         return Sharer(
             number,
             query,
-            said,
+            description,
             known,
-            (clock, keys, strategy if said.shares else f"{strategy} {number}"),
-            tuple(self.events.setdefault(key, len(self.events)) for key in said.events),
+            (clock, keys, strategy if description.shares else f"{strategy} {number}"),
+            tuple(self.events.setdefault(key, len(self.events)) for key in description.events),
             tuple(
                 tuple(
-                    -1 if i == j else self.pairs.setdefault(said.pairs[i, j], len(self.pairs))
+                    -1
+                    if i == j
+                    else self.pairs.setdefault(description.pairs[i, j], len(self.pairs))
                     for j in size
                 )
                 for i in size

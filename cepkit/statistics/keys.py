@@ -90,7 +90,7 @@ def most_frequent(
     rows = rows[np.lexsort((*reversed(values), -numbers[rows]))[:MOST_FREQUENT]]
     keys = []
     for row in rows.tolist():
-        parts = [_shown(column, row) for column in columns]
+        parts = [_key_text(column, row) for column in columns]
         order, labels = tuple(o for o, _ in parts), tuple(text for _, text in parts)
         keys.append(Frequent(int(numbers[row]), order, labels))
     return tuple(keys)
@@ -113,7 +113,7 @@ def _in_order(column: Column) -> npt.NDArray[np.generic]:
     return column.values
 
 
-def _shown(column: Column, row: int) -> tuple[float, str]:
+def _key_text(column: Column, row: int) -> tuple[float, str]:
     """Return the sort key of a value, and its text."""
     value = column.values[row]
     if column.missing()[row] if column.has_missing else False:

@@ -245,7 +245,7 @@ class Statistics(WithPrinter):
             pattern: The query, its text, or a value of the builder.
 
         Raises:
-            PatternError: The pattern is none of these, or is invalid.
+            PatternError: `pattern` is not a pattern, or is invalid.
             StatisticsError: An event or a condition of the pattern was not measured.
         """
         from cepkit.pattern.builder import as_query

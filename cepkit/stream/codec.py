@@ -50,7 +50,7 @@ def decode(kind: type[T], data: Any) -> T:
     """Return the value of an object made by `encode`.
 
     Raises:
-        ShapeError: It is not such an object.
+        ShapeError: The data are not such an object.
     """
     hint: Any = kind
     value: T = _form(hint).read(data)

@@ -39,7 +39,7 @@ def check_lateness(
     max_ahead: str | timedelta | None,
     schema: Schema,
 ) -> Lateness:
-    """Return the allowed lateness of a source, of which something is said.
+    """Return the allowed lateness of a source that has such a setting.
 
     Raises:
         StreamError: A streaming DataFrame has no lateness, another source has one, or a value is

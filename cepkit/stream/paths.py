@@ -62,7 +62,7 @@ def check_file(path: Path, status: os.stat_result, kind: type[CepkitError] = Cep
     """Check that a path is a regular file: reading a pipe could wait forever.
 
     Raises:
-        CepkitError: It is not a file.
+        CepkitError: The path is not a file.
     """
     what = _what(status.st_mode)
     if what is not None:

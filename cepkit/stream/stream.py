@@ -403,7 +403,7 @@ def check_stream(stream: object, *, beside: object = None) -> None:
         beside: The argument after it.
 
     Raises:
-        StreamError: It is not a stream.
+        StreamError: The value is not a stream.
     """
     if not isinstance(stream, Stream):
         hint = "cepkit.events(data, time='ts', type='type') makes one of a DataFrame or a path"

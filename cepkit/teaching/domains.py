@@ -28,7 +28,7 @@ _OTHER_TYPE = "other"
 
 @dataclass(frozen=True, slots=True)
 class Domains:
-    """What events of a small stream may be like.
+    """The types, values and times that events of a small stream may have.
 
     Attributes:
         types: The types: those of the patterns, and another one.
@@ -83,7 +83,7 @@ def _kinds(queries: Sequence[Query], names: Sequence[str]) -> dict[str, Kind]:
     """Return kinds of attributes that all conditions accept, numbers where these will do.
 
     Raises:
-        PatternError: There are none.
+        PatternError: No kinds are accepted by all conditions.
     """
     alone = [
         (frozenset(name for _, name in c.attributes_of(part)), Query(query.structure, part))

@@ -35,7 +35,7 @@ _SHOWN = 4
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Equivalence(Printed):
-    """What a search for a difference between two patterns came to.
+    """The result of a search for a difference between two patterns.
 
     Attributes:
         first: The first pattern.
@@ -175,7 +175,7 @@ def searched(
     seed: int = 0,
     progress: Progress = False,
 ) -> Equivalence:
-    """Return what a search of streams from some domains comes to: see `equivalent`."""
+    """Search streams from some domains and return the result: see `equivalent`."""
     random = Random(seed)  # noqa: S311 - a seed decides, and no secret depends on it
     source, done = drawn(domains, queries, random, events), 0
     best: SmallStream | None = None

@@ -95,9 +95,9 @@ class Clauses:
                     ends = variable in nodes.absent_in(again.structure)
                     events[variable] = add("absence" if ends else "event", *_ends(span))
         conditions = {c: add("condition", *_ends(c.span)) for c in conjuncts(again.where)}
-        said = _of_repetitions(again)
-        events |= {name: events[v] for v, names in said.variables.items() for name in names}
-        conditions |= {one: conditions[c] for one, c in said.conditions.items()}
+        repeated = _of_repetitions(again)
+        events |= {name: events[v] for v, names in repeated.variables.items() for name in names}
+        conditions |= {one: conditions[c] for one, c in repeated.conditions.items()}
         for bound in again.bounds:
             number = add("condition", *_ends(bound.span))
             for branch in normal_form(again):
@@ -107,8 +107,8 @@ class Clauses:
                         continue
                     turned = replace(made_of, first=made_of.last, last=made_of.first)
                     if bound in (
-                        said.bounds.get(made_of, made_of),
-                        said.bounds.get(turned, turned),
+                        repeated.bounds.get(made_of, made_of),
+                        repeated.bounds.get(turned, turned),
                     ):
                         conditions[condition] = number
         begin = 0
@@ -150,15 +150,17 @@ class _OfRepetitions:
 
 
 def _of_repetitions(query: Query) -> _OfRepetitions:
-    said = _OfRepetitions({}, {}, {})
+    repeated = _OfRepetitions({}, {}, {})
     for branch in normal_form(query) if query.groups else ():
         names = {event.variable for event in branch.positive + branch.negated}
         repetitions = Repetitions(query.groups, names)
         for group in query.groups:
             for variable, own in group.within(names).items():
-                said.variables.setdefault(variable, set()).update(own)
+                repeated.variables.setdefault(variable, set()).update(own)
         for condition in conjuncts(query.where):
-            said.conditions.update((one, condition) for one, _ in repetitions.conditions(condition))
+            repeated.conditions.update(
+                (one, condition) for one, _ in repetitions.conditions(condition)
+            )
         for bound in query.bounds:
-            said.bounds.update((one, bound) for one in repetitions.bounds(bound))
-    return said
+            repeated.bounds.update((one, bound) for one in repetitions.bounds(bound))
+    return repeated

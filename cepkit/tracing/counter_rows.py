@@ -200,7 +200,7 @@ class Rows:
         """Return a live row.
 
         Raises:
-            ShapeError: There is none of that number.
+            ShapeError: No live row has that number.
         """
         return _known(self._live, number)
 

@@ -259,7 +259,7 @@ def test_whole_numbers_put_together_from_remainders_are_the_same(
 
 
 @given(case=SEQUENCES, data=st.data())
-def test_more_keys_than_matrices_are_kept_for_are_counted_one_after_the_other(
+def test_keys_beyond_the_kept_matrices_are_counted_one_by_one(
     case: Case, data: st.DataObject
 ) -> None:
     emit = data.draw(st.sampled_from(EMITS))

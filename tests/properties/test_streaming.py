@@ -639,7 +639,7 @@ def _bucket_of(events: Sequence[Event]) -> tuple[Run, pa.Table]:
     return Run([bucket], lateness=0), table
 
 
-def test_events_of_1970_and_before_are_not_late_where_the_watermark_is_not_known() -> None:
+def test_events_before_1971_are_not_late_without_a_known_watermark() -> None:
     second = 1_000_000
     events = [
         Event(t * second, kind, {}, i)

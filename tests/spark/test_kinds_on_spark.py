@@ -76,7 +76,7 @@ def test_kind_called_like_a_type_of_a_stream_on_spark_is_refused(spark):
         ck.detect(stream, text, **given).count()
 
 
-def test_kind_called_like_a_type_of_a_streaming_dataframe_is_refused_when_it_comes(live):
+def test_kind_with_the_name_of_a_streaming_type_fails_when_the_type_comes(live):
     live.put(make_events(300), 100)
     text = "DEFINE A AS price < 20 PATTERN SEQ(A a, ANY b) WHERE a.key = b.key WITHIN 2 seconds"
     with pytest.raises(Exception, match=CALLED_A):

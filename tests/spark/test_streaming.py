@@ -298,7 +298,7 @@ def test_files_whose_columns_have_changed_are_null_there_or_refused(live):
         live.run(matches)
 
 
-def test_a_query_that_was_killed_while_it_wrote_its_first_offsets_starts_again(live):
+def test_query_killed_while_writing_its_first_offsets_restarts(live):
     table = make_events(2_000)
     live.put(table)
     offsets = live.root / "out-checkpoint" / "offsets"
@@ -340,7 +340,7 @@ def test_two_queries_in_one_session(live):
         assert identities(live.result(name)) == expected
 
 
-def test_several_patterns_are_one_query_and_late_events_stand_beside_their_matches(live):
+def test_several_patterns_are_one_query_with_late_events_beside_matches(live):
     table = make_events(5_000)
     live.put(table, 2_500)
     names = ["SEQ", "AND", "NOT in the middle", "KL", "NOT at the end"]

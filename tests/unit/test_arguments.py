@@ -182,7 +182,7 @@ def unknown(
     ("name", "value", "expected"),
     [("names", "text", "a list of texts or Unknown"), ("number", "a", "a 64-bit integer or None")],
 )
-def test_annotation_with_an_unknown_name_is_checked_as_far_as_it_is_known(name, value, expected):
+def test_annotation_with_an_unknown_name_is_checked_in_its_known_parts(name, value, expected):
     with pytest.raises(ArgumentError, match=f"Expected: {expected}"):
         unknown(**{name: value})
 

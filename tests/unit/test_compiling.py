@@ -340,7 +340,7 @@ def test_numba_is_whole_after_an_interrupt_of_its_import():
     assert ran.stdout.split() == ["interrupted", "counting_sort"], ran.stderr
 
 
-def test_settings_while_another_thread_imports_numba_are_those_of_the_environment(monkeypatch):
+def test_numba_settings_come_from_the_environment_during_an_import(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", ModuleType("numba"))  # without its configuration yet
     monkeypatch.setenv("NUMBA_CACHE_DIR", "here")
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")

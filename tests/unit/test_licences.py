@@ -17,7 +17,7 @@ ROWS = {
 }
 
 
-def test_every_locked_package_stands_there_with_its_versions_and_a_licence() -> None:
+def test_licences_list_every_locked_package_with_version_and_licence() -> None:
     found = {package: version.split(", ") for package, (_, version, _) in ROWS.items()}
     assert found == licences.locked()
     assert all(licence.strip() for _, _, licence in ROWS.values())

@@ -104,7 +104,7 @@ def test_a_notebook_keeps_one_line_of_text(notebook):
     assert left["text/plain"].startswith("counting <b>: ")
 
 
-def test_a_notebook_keeps_a_line_that_is_told_beside_the_bar(notebook):
+def test_notebook_keeps_a_line_printed_beside_the_bar(notebook):
     with showing("counting"):
         until(lambda: notebook)
         progress.tell("compiling")

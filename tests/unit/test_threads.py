@@ -184,7 +184,7 @@ def test_callers_at_once_have_no_more_threads_than_cores():
     assert threads._cores._busy == 0
 
 
-def test_a_job_inside_of_another_threads_job_has_no_threads_of_its_own():
+def test_nested_job_gets_no_further_threads():
     both = threading.Barrier(2)
 
     def inner():

@@ -29,6 +29,6 @@ class Decision(Protocol):
             statistics: The current statistics, of the same variables.
 
         Raises:
-            PlanError: It needs the deciding conditions, and the planner has none.
+            PlanError: It needs deciding conditions, which the planner does not record.
         """
         ...

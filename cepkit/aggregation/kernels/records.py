@@ -87,7 +87,7 @@ class Tracks(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What loops write besides lanes, and how.
+    """The settings of the output of loops, and its columns beside lanes.
 
     Attributes:
         only_new: Whether to aggregate the matches that a trigger completes instead of the live

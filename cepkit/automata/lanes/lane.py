@@ -145,7 +145,7 @@ class Lane(ABC):
     def offered(
         self, instance: Instance, stage: Stage, event: Event
     ) -> tuple[Place, tuple[Test, ...], Binding]:
-        """Return what takes the place of a variable: an event, or a set with it as last member.
+        """Return the value of a variable that takes an event: it, or a set that ends with it.
 
         Also what must hold, and the binding of which it must.
         """

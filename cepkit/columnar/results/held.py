@@ -1,4 +1,4 @@
-"""Matches that are found all at once and held: what samples and uncertain clocks have in common."""
+"""Matches found all at once and kept: the base of samples and of uncertain clocks."""
 
 from __future__ import annotations
 

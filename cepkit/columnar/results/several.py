@@ -1,4 +1,4 @@
-"""The matches of several queries: a mapping of the matches of each, and what concerns all.
+"""The matches of several queries: a mapping of the matches of each, with results over all.
 
 Its explanation has the work of each step, of those that are shared once.
 """

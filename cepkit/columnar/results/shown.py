@@ -151,14 +151,14 @@ class FirstMatches:
     def to_text(self, title: str) -> str:
         """Return the matches as a table for a terminal."""
         table = text_table(self.head, map(_cells, self.rows), left=0)
-        return "\n".join([cut(title, 300), table, *_told(self.rows, self.more)])
+        return "\n".join([cut(title, 300), table, *_left_out(self.rows, self.more)])
 
     def to_html(self, title: str) -> str:
         """Return the matches as a table for a notebook, escaped, of at most 20 kB."""
         head = "".join(f"<th>{html_text(name)}</th>" for name in self.head)
         above = f"<p>{html_text(cut(title, 300))}</p><table><thead><tr>{head}</tr></thead><tbody>"
-        told = "".join(f"<p>{line}</p>" for line in _told(self.rows, self.more))
-        below = f"</tbody></table>{told}"
+        remarks = "".join(f"<p>{line}</p>" for line in _left_out(self.rows, self.more))
+        below = f"</tbody></table>{remarks}"
         lines, room = [], _BYTES - len(html_output(above, below).encode())
         for row in self.rows:
             cells = (f"<td{_aligned(v)}>{html_text(value_text(v))}</td>" for v in row)
@@ -266,7 +266,7 @@ def _cells(row: Sequence[object]) -> list[str]:
     return [value_text(value) for value in row]
 
 
-def _told(rows: Sequence[object], more: int) -> list[str]:
+def _left_out(rows: Sequence[object], more: int) -> list[str]:
     lines = [] if rows else ["no matches"]
     return [*lines, f"and {more} more variable{'s' * (more > 1)}"] if more else lines
 

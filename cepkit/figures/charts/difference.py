@@ -40,11 +40,11 @@ def _picture(difference: Equivalence, title: str, room: float) -> Canvas:
     high = _LINE * (1 + len(values)) + 8
     items: list[Item] = [_name("the stream", 16 + high / 2)]
     for x, (time, kind, *own) in zip(places, rows, strict=True):
-        told = [f"{name} = {value}" for name, value in zip(values, own, strict=False)]
-        hover = "\n".join([kind, time, *told])
+        values_text = [f"{name} = {value}" for name, value in zip(values, own, strict=False)]
+        hover = "\n".join([kind, time, *values_text])
         items.append(Card(x - width / 2 + 3, 16, width - 6, high, hover, QUIET))
         items.append(Text(x, 0, (time,), size=SMALL))
-        lines = (kind, *told)
+        lines = (kind, *values_text)
         for i, line in enumerate(lines):
             shown = fitted(cut(line, 60), SMALL, width - 14)
             items.append(Text(x, 20 + i * _LINE, (shown,), size=SMALL, bold=not i, hover=hover))

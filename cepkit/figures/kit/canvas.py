@@ -72,7 +72,7 @@ class Card:
         y: Of its top.
         width: To the right.
         height: Downwards.
-        hover: What is told when the pointer is on it.
+        hover: The text that is shown when the pointer is on it.
         fill: Its colour; None for an outline.
         dash: Of its outline.
         stacked: Whether the edge of a second one shows behind it, as where it stands for a set.
@@ -235,8 +235,8 @@ def stacked(canvases: Sequence[Canvas], gap: float) -> Canvas:
         items += moved(canvas.items, 0, y)
         y += canvas.height + gap
     width = max((canvas.width for canvas in canvases), default=0.0)
-    said = "; ".join(canvas.summary for canvas in canvases)
-    return Canvas(width, max(0.0, y - gap), tuple(items), said)
+    summary = "; ".join(canvas.summary for canvas in canvases)
+    return Canvas(width, max(0.0, y - gap), tuple(items), summary)
 
 
 def moved(items: Iterable[Item], dx: float, dy: float) -> list[Item]:

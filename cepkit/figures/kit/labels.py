@@ -135,8 +135,8 @@ def add_ends(
     """Put letters beside the right ends of lines.
 
     Args:
-        ends: Where on the axis each line ends, its letter, and what is said when the pointer is
-            on it, escaped.
+        ends: Where on the axis each line ends, its letter, and the text shown when the pointer
+            is on it, escaped.
         upwards: The axis.
         height: Of the plot, in pixels.
     """

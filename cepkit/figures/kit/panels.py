@@ -1,4 +1,4 @@
-"""What charts have in common: panels below each other, rows, lines, marks and bars."""
+"""Common parts of charts: panels below each other, rows, lines, marks and bars."""
 
 from __future__ import annotations
 

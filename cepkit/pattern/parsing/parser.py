@@ -82,7 +82,7 @@ def parse_window(text: str) -> Window:
 
 
 def parse_part(text: str, part: Literal["aggregates", "thresholds", "results", "skip"]) -> Any:
-    """Return what a clause holds: AGG aggregates, HAVING thresholds, RETURN results.
+    """Return the items of a clause: the aggregates of AGG, thresholds of HAVING, results of RETURN.
 
     Args:
         text: The clause without its keywords.

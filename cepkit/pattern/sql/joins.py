@@ -38,7 +38,7 @@ def join_of(branch: Branch, columns: Sequence[Tree], table: Table) -> exp.Select
     """Return the SELECT of a branch.
 
     Raises:
-        UnsupportedError: A requirement cannot be said as a join.
+        UnsupportedError: A join cannot express a requirement.
     """
     joined: dict[str, list[Tree]] = {variable: [] for variable in branch.variables}
     where: list[Tree] = []

@@ -66,7 +66,7 @@ class Table:
         return self.column(variable, self.time)
 
     def number(self, variable: str, why: str) -> exp.Expr:
-        """Return what tells a variable's row from all others.
+        """Return the expression that identifies a variable's row.
 
         Raises:
             UnsupportedError: The table has no such column.

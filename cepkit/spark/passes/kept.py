@@ -1,4 +1,4 @@
-"""What a Spark stream keeps in this process until `forget()`: counts, a sample, fetched events."""
+"""Data of a Spark stream kept in this process until `forget()`: counts, a sample, events."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Kept:
 
 
 def kept_of(stream: Stream) -> Kept:
-    """Return what a stream keeps."""
+    """Return the kept data of a stream."""
     kept: Kept = stream.kept.fetched or Kept()
     stream.kept.fetched = kept
     return kept

@@ -43,7 +43,7 @@ from cepkit.stream.stream import Stream
 def statistics_for_plans(
     stream: Stream, query: Query, *, seed: int = 0, joins: bool = True
 ) -> Statistics:
-    """Measure a Spark stream as far as plans of a pattern need it.
+    """Measure the statistics that plans of a pattern need, over a Spark stream.
 
     Args:
         seed: Seed of the sample.

@@ -58,7 +58,7 @@ class Connect:
         """Return None: the plan is not accessible."""
 
     def held(self, frame: DataFrame) -> None:
-        """Return None: what the server holds is not known here."""
+        """Return None: the client does not know which rows the server holds."""
 
     def is_shuffled(self, frame: DataFrame) -> bool:
         """Return whether rows come from a shuffle, so that their order may change each time."""

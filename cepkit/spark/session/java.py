@@ -67,7 +67,7 @@ def find_java() -> JavaHome:
         The Java to start Spark with.
 
     Raises:
-        JavaNotFoundError: There is none; the message lists those that were too old.
+        JavaNotFoundError: No Java fits; the message lists those that were too old.
     """
     rejected: list[str] = []
     for origin, executable in _candidates():

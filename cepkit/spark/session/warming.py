@@ -34,7 +34,7 @@ def warm_workers(frame: DataFrame) -> None:
 
 
 def _run_one(session: SparkSession) -> None:
-    # What fails here also fails, and is told, where the workers are needed.
+    # An error here occurs again, and is raised, where the workers are needed.
     with suppress(Exception):
         session.range(1, numPartitions=1).mapInArrow(_same, "id long").collect()
 

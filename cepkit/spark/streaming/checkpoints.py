@@ -105,7 +105,7 @@ def check_same_run(
         logged: Whether Spark keeps a log of the micro-batches in such a folder.
 
     Raises:
-        StreamError: It is not: rows would be lost, or Spark would fail once it compacts the log.
+        StreamError: The log is of another run, so rows would be lost or Spark would fail later.
     """
     written = _latest(session, f"{folder}/_spark_metadata")
     begun = done = -1
@@ -172,9 +172,9 @@ def readable(checkpoint: str) -> Iterator[None]:
         if not _UNREADABLE.search(report):
             raise
         reason = _REASON.search(report)
-        said = next(filter(None, reason.groups())) if reason else report.splitlines()[0]
+        message = next(filter(None, reason.groups())) if reason else report.splitlines()[0]
         raise StreamError(
-            f"the checkpoint '{checkpoint}' cannot be read: {cut(said, _WIDTH)}",
+            f"the checkpoint '{checkpoint}' cannot be read: {cut(message, _WIDTH)}",
             expected="all of its files, as the same versions of Spark and cepkit wrote them",
             hint=f"restore it from a copy, or begin again with {_NEW}",
         ) from None

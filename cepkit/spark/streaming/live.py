@@ -225,7 +225,7 @@ def _has_watermark(stream: Stream, delay: int) -> bool:
     """Return whether a streaming DataFrame has a watermark already, as after dropping duplicates.
 
     Raises:
-        StreamError: It is not the one of the stream's lateness; Spark allows only one.
+        StreamError: The watermark differs from the stream's lateness; Spark allows only one.
     """
     frame: DataFrame = stream.source
     known = frame.schema[stream.column_names.index(stream.schema.time)].metadata.get(_DELAY)

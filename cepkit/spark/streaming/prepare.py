@@ -65,7 +65,7 @@ def check_live(stream: Stream) -> Classic:
 
     Raises:
         UnsupportedError: It is one of Spark Connect.
-        StreamError: It is no streaming DataFrame.
+        StreamError: Its source is not a streaming DataFrame.
         SessionError: Its session has been stopped.
     """
     frame = stream.source

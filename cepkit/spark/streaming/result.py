@@ -108,7 +108,7 @@ class StreamFrame(DataFrame):
             returns a DataFrame, `stop()` ends the query.
 
         Raises:
-            StreamError: It is no query.
+            StreamError: `query` is not a running query.
 
         Example:
             >>> import tempfile
@@ -188,7 +188,7 @@ class StreamFrame(DataFrame):
     def explain(  # type: ignore[override]
         self, extended: bool | str | Watched | Any | None = None, mode: str | None = None
     ) -> StreamExplanation | None:
-        """Return what a query did: counts, late events, and the work of each step of its plans.
+        """Return the work of a query: counts, late events, and each step of its plans.
 
         The expected work is that for as many rows of the recording from which the plan's statistics
         are. Only the counts include events that are looked at again because windows reach back.

@@ -136,11 +136,11 @@ class MatchSearch(Search):
         detector = Detector(self.group.query, plans=plans)
         blocks = detector.matches(events, owned, taken=carried.taken)
         yield from table_rows(blocks, self.group, self.table, events, self.written)
-        for plan in said_of(carried, plans, detector):
+        for plan in plan_texts(carried, plans, detector):
             yield plan if self.name == ALONE else f"{self.name}: {plan}"
 
 
-def said_of(carried: Carried, plans: SlicePlans | None, detector: Detector) -> Iterator[str]:
+def plan_texts(carried: Carried, plans: SlicePlans | None, detector: Detector) -> Iterator[str]:
     """Yield texts that say which plans a detector ran, in order, and why.
 
     `carried` gets what decides the next plan, and the work.

@@ -222,7 +222,7 @@ def watch(query: Any, *, last: int = 0) -> Watched:
         last: How many of the last rows of its sink to show as well.
 
     Raises:
-        StreamError: It is no query.
+        StreamError: `query` is not a running query.
     """
     if not hasattr(query, "recentProgress"):
         raise StreamError(

@@ -242,10 +242,10 @@ def data_at(path: Path, otherwise: Format | None = None) -> Data:
 
     Args:
         path: A file or a folder.
-        otherwise: The format of a file whose suffix is of none.
+        otherwise: The format of a file with an unknown suffix.
 
     Raises:
-        StreamError: There are none, they have several formats, or there are too many.
+        StreamError: There is no file of events, the files have several formats, or are too many.
     """
     try:
         status = status_of(path, StreamError)

@@ -113,7 +113,7 @@ def accepted(source: Any, written: Written | None = None) -> Any:
     """Return a source that a stream can read: a DataFrame, an Arrow table or a path.
 
     Raises:
-        StreamError: The source is none of these, or `written` does not apply to it.
+        StreamError: The source cannot be read as a stream, or `written` does not apply to it.
     """
     if written is None:
         return _accepted(source)

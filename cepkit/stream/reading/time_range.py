@@ -52,7 +52,7 @@ def _moment(name: str, value: Any, schema: Schema) -> int | None:
         schema: Has the unit, and the zone of times without one.
 
     Raises:
-        StreamError: It is not a time.
+        StreamError: The value is not a time.
     """
     if value is None:
         return None

@@ -155,7 +155,7 @@ class Written:
             table: The columns of the times.
 
         Raises:
-            StreamError: They are not what they are said to be.
+            StreamError: They do not have the given format or unit.
         """
         columns = [table.column(name) for name in self.columns]
         if self.unit == FILETIME:

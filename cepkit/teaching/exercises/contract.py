@@ -1,4 +1,4 @@
-"""What an exercise is, what a kind of exercises gives, and what an answer gets."""
+"""Exercises, their kinds, and the verdict on an answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cepkit.teaching.equivalence import Equivalence
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Marked(Printed):
-    """What an answer to an exercise gets.
+    """The verdict on an answer to an exercise.
 
     Attributes:
         right: Whether it is right.
@@ -34,8 +34,8 @@ class Marked(Printed):
         return text if self.difference is None else f"{text}\n\n{self._table()}"
 
     def _repr_html_(self) -> str:
-        said = f"<p><b>{'Right' if self.right else 'Not yet'}</b>: {html_text(self.why)}</p>"
-        return html_output(said, "" if self.difference is None else html_lines(self._table()))
+        verdict = f"<p><b>{'Right' if self.right else 'Not yet'}</b>: {html_text(self.why)}</p>"
+        return html_output(verdict, "" if self.difference is None else html_lines(self._table()))
 
     def _table(self) -> str:
         assert self.difference is not None

@@ -133,7 +133,7 @@ def test_an_absence_after_a_set_is_about_its_last_member() -> None:
         assert ck.aggregate(events, text.format(window)).method == "window-product"
 
 
-def test_how_sets_are_counted_is_told() -> None:
+def test_aggregates_of_sets_name_their_method_and_reason() -> None:
     events = stream("a b b c", x=[1, 2, 3, 4])
     counted = ck.aggregate(events, "PATTERN SEQ(A a, KL(B b), C c) WITHIN 9 s AGG COUNT")
     assert counted.method == "prefix-counters"

@@ -98,7 +98,7 @@ def test_hundreds_of_live_starts_give_the_same_by_every_method(items: str, rest:
         assert table["count"].tolist() == tables[0]["count"].tolist()
 
 
-def test_tracks_at_some_moments_keep_the_order_of_memory_that_loops_are_compiled_for():
+def test_selected_tracks_keep_the_memory_order_of_compiled_loops():
     lanes = np.arange(6).reshape(2, 3)
     tracks = Tracks(np.arange(3), lanes, lanes.astype(float), lanes)
     for at in (np.array([0, 2]), np.array([True, False, True])):

@@ -188,7 +188,7 @@ def test_queries_with_user_defined_functions_are_not_shared() -> None:
     assert [each.to_pandas()["any"].tolist() for each in found] == [["no", "yes"], ["yes"]]
 
 
-def test_infinities_are_shared_as_they_are() -> None:
+def test_shared_counters_keep_infinities() -> None:
     frame = pd.DataFrame(
         {
             "ts": pd.Timestamp(0) + pd.to_timedelta(range(6), "s"),

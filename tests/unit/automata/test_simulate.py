@@ -250,7 +250,7 @@ class TestInterrupted:
         assert "are kept" not in str(trace)
         assert Trace.from_json(trace.to_json()) == trace
 
-    def test_steps_that_were_not_kept_are_told(self, at_event):
+    def test_trace_reports_steps_that_were_not_kept(self, at_event):
         at_event(3)
         trace = run(LAZY, "PATTERN SEQ(a, b)", "eager-nfa", max_steps=2)
         assert "the first 2 of 3 steps are kept; the totals are those of them" in str(trace)

@@ -141,7 +141,7 @@ def test_json_goes_to_a_file_and_back(eager, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["mechanism-1", "counters-1"])
-def test_traces_that_were_saved_before_are_read_and_written_as_they_were(name):
+def test_traces_of_earlier_versions_round_trip_unchanged(name):
     path = SAVED / f"{name}.json"
     trace = Trace.from_json(path)
     assert type(trace).from_json(path) == trace
@@ -242,7 +242,7 @@ def test_a_diagram_of_an_evaluation_tree_is_a_tree():
             MechanismTrace.from_json(json.dumps(whole))
 
 
-def test_an_instance_with_the_same_parent_many_times_over_is_no_hard_question():
+def test_fate_of_an_instance_with_repeated_parents_is_found_fast():
     whole = json.loads(run("a b", "PATTERN SEQ(a, b)", "eager-nfa").to_json())
     joins = [["create", i, [i - 1, i - 1], 0, None, None] for i in range(1, 200)]
     whole["steps"] = [[["create", 0, [], 0, None, None], *joins], [], []]

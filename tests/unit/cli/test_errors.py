@@ -58,7 +58,7 @@ def test_the_pattern_where_its_file_belongs(refused):
         (["--time", "ts"], "cepkit detect --help"),
     ],
 )
-def test_file_or_pattern_without_its_option_is_told_the_option(cepkit, folder, words, hint):
+def test_file_or_pattern_without_its_option_gets_a_hint_at_the_option(cepkit, folder, words, hint):
     Path("trades.csv").write_text(HEADER, encoding="utf-8")
     ran = cepkit("detect", *words)
     assert ran.code == 2

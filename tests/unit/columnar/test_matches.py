@@ -314,7 +314,7 @@ def test_common_first_steps_of_branches_run_once() -> None:
     assert "as in 1" in str(together.explain())
 
 
-def test_branches_share_in_every_slice_where_a_shared_variable_owns_the_matches_of_one() -> None:
+def test_branches_share_in_every_slice_if_a_shared_variable_owns_matches() -> None:
     rows = [(t, kind, 0) for t, kind in enumerate("ABDC" * 8 + "N")]
     query = parse("PATTERN SEQ(A a, B b, D d, OR(C c, NOT(N n))) WITHIN 4 s")
     plan = Plan((OrderPlan(("d", "b", "a", "c")), OrderPlan(("d", "b", "a"))), "by hand")
@@ -334,7 +334,7 @@ def test_steps_with_an_equality_of_one_branch_are_not_shared() -> None:
     assert ck.detect(events, text, plan).count() == 1
 
 
-def test_the_steps_of_a_subtree_stand_set_in_before_the_one_that_joins_it() -> None:
+def test_steps_of_a_subtree_are_indented_before_the_join() -> None:
     events = stream((1, "A", 1), (2, "B", 2), (3, "C", 5), (4, "D", 6), (5, "D", 0))
     text = "PATTERN SEQ(A a, B b, C c, D d) WHERE a.x < b.x AND c.x < d.x WITHIN 9 s"
     found = ck.detect(events, text, (("a", "b"), ("c", "d")))

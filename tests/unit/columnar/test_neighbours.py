@@ -71,7 +71,7 @@ def test_a_set_alone_of_many_candidates_is_counted_exactly():
         assert ck.detect(events(range(120)), asked).count() == math.comb(120, size)
 
 
-def test_runs_of_neighbours_are_counted_as_they_are():
+def test_runs_of_neighbours_are_counted_exactly():
     prices = [random.Random(place).randrange(40) for place in range(300)]
     pattern = "PATTERN KL(NEXT B b) WHERE b.price > prev(b.price) WITHIN 1 hour"
     expected = 0

@@ -56,7 +56,7 @@ def test_higher_weight_of_latency_moves_the_last_variable_back():
     assert PLANNERS["dp-order"].plan(one, rare_last, Blend(1e6)).order[-1] == "d"
 
 
-def test_the_last_of_a_sequence_is_known_and_of_a_conjunction_every_one_may_be():
+def test_last_variable_is_known_for_seq_and_open_for_and():
     assert last_by_chance(branch(seq("a", "b", "c"))) == (0, 0, 1)
     assert last_by_chance(branch(conjunction("a", "b"))) == pytest.approx((0.5, 0.5))
     # Of a -> b beside c: c a b, a c b end with b, a b c with c.

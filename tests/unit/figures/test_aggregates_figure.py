@@ -60,7 +60,7 @@ def test_totals_are_bars():
     assert list(made.data[0].text) == [f"{count:,}" for count in counts]
 
 
-def test_texts_lie_side_by_side_in_their_order_and_are_neither_numbers_nor_dates_nor_markup():
+def test_axis_of_texts_keeps_their_order_and_parses_nothing():
     texts = ["10", "9", "2024-01-01", SCRIPT]
     frame = pd.DataFrame({"ts": range(4), "kind": "A", "note": texts})
     stream = ck.events(frame, time="ts", type="kind", unit="s")

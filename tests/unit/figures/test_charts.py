@@ -48,7 +48,7 @@ def test_a_scale_is_linear_where_numbers_are_alike():
     assert scale.place(-math.inf) == 0
 
 
-def test_a_scale_is_logarithmic_where_they_are_not_and_has_a_place_for_zero():
+def test_scale_of_wide_values_is_logarithmic_with_a_place_for_zero():
     scale = Scale.of([log10(v) for v in (1, 10_000, 0)], room=0.2)
     assert scale.logarithmic
     assert scale.place(-math.inf) < scale.place(0.0) < scale.place(4.0) < scale.end

@@ -49,7 +49,7 @@ def test_bars_of_several_series_stand_beside_each_other_or_over_each_other():
     assert len({float(bar.get("y")) for bar in parts(chart.to_svg(), "rect")}) == 3
 
 
-def test_lines_are_broken_where_a_number_is_missing_and_lie_on_the_axis():
+def test_line_breaks_at_missing_numbers():
     chart = figure("line", 300)
     chart.add_scatter(x=[0, 1, 2, 3, 4], y=[0.0, 1.0, None, 1.0, 0.0], mode="lines", name="it")
     chart.update_xaxes(range=[0, 4])

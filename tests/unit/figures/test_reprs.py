@@ -60,7 +60,7 @@ def test_data_frame_keeps_null_events_and_null_attributes_apart():
     assert to_frame(pa.table({"a": pa.array(events)[:0]}))["a"].tolist() == []
 
 
-def test_sets_in_a_data_frame_are_lists_of_events_whose_times_and_integers_are_whole():
+def test_sets_in_a_data_frame_are_lists_of_events_with_exact_values():
     moment, large = pd.Timestamp("2024-03-04 10:00:00.123456789", tz="UTC"), 2**60 + 1
     event = pa.struct([("t", pa.timestamp("ns", "UTC")), ("n", pa.int64())])
     sets = [[{"t": moment, "n": large}, {"t": moment, "n": None}], None, [{"t": moment, "n": 2}]]

@@ -40,7 +40,7 @@ def test_tree_of_a_piece_names_the_piece_before():
     assert any(line.startswith("pattern 5 after") for line in texts(canvas))
 
 
-def test_odd_names_and_queries_by_themselves():
+def test_odd_names_and_unshared_queries_are_drawn():
     odd = ", ".join(f"{quoted(name)} v{i}" for i, name in enumerate(NASTY))
     queries = asked(f"SEQ({odd})", f"SEQ({odd}, X x)", f"SEQ(A a, {odd})", "AND(A a, B b)")
     found = shared(queries, [(3,), (3, 1), (1, 3), None])

@@ -285,7 +285,7 @@ def test_result_shows_proposals_as_a_table():
     assert frame["false_alarms_per_day"].iloc[0] == learned.best.false_alarms_per_day
 
 
-def test_figure_has_the_shares_and_the_false_alarms_of_each_proposal_and_the_base_rate():
+def test_figure_has_shares_false_alarms_and_the_base_rate_of_proposals():
     learned = learned_from_all()
     chart = ck.draw(learned)
     drawn = {bars.name: [*bars.x] for bars in chart.data}

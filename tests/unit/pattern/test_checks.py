@@ -89,7 +89,7 @@ def test_huge_number_of_choices_is_reported_as_a_power_of_ten():
         parse(f"PATTERN AND({ors})")
 
 
-def test_more_events_than_a_pattern_may_have_are_refused_at_the_first_too_many():
+def test_pattern_with_too_many_events_is_refused_at_the_first_excess_event():
     def text(n):
         return f"PATTERN SEQ({', '.join(f'A a{i}' for i in range(n))})"
 

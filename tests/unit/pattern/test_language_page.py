@@ -45,7 +45,7 @@ def test_errors_on_the_page_are_the_real_ones():
         assert f"PatternSyntaxError: {message}" in GOLDEN
 
 
-def test_the_error_of_a_number_beside_a_duration_is_the_one_that_is_shown():
+def test_page_has_the_real_error_of_a_number_beside_a_duration():
     (shown,) = re.findall(r"```\n(PatternError: .*?)```", PAGE, re.S)
     assert shown in OF_KINDS
 

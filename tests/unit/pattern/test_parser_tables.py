@@ -37,7 +37,7 @@ def made(monkeypatch):
     return bool(calls)
 
 
-def test_tables_are_made_once_and_again_where_they_are_damaged_or_not_ours(folder, monkeypatch):
+def test_cached_tables_are_made_again_only_if_damaged_or_foreign(folder, monkeypatch):
     assert made(monkeypatch)
     assert not made(monkeypatch)
     [path] = folder.iterdir()

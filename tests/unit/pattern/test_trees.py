@@ -40,6 +40,6 @@ def test_mapped_changes_children_and_keeps_all_else():
     assert call.arguments == (X, Y)
 
 
-def test_mapped_forgets_what_the_old_node_has_cached():
+def test_mapped_node_drops_cached_values():
     assert LESS.variables == {"a", "b"}
     assert mapped(LESS, lambda _: X).variables == {"a"}

@@ -348,7 +348,7 @@ def longer(size):
     return pd.DataFrame({"i": range(size), "v": [math.sqrt(i) % 1 for i in range(size)]})
 
 
-def test_search_that_conditions_make_hopeless_is_refused_with_their_names(monkeypatch):
+def test_search_that_fails_too_often_is_refused_and_names_the_conditions(monkeypatch):
     monkeypatch.setattr(search, "_MOST_TRIED", 20_000)
     defined = "DEFINE b AS SUM(a.v) > 1000 AND COUNT(c.v) > 2"
     with pytest.raises(LimitError) as error:

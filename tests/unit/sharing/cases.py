@@ -56,17 +56,17 @@ def prepared(texts, mode="order", cost=PARTIAL_MATCHES, rates=1.0, share=0.1, sh
 
 def order(ready, number, names, pool=0):
     """Return the choice of an order by the names of variables."""
-    said = ready.workload.sharers[number].said
-    return Choice(tuple(said.variables.index(name) for name in names), pool)
+    description = ready.workload.sharers[number].description
+    return Choice(tuple(description.variables.index(name) for name in names), pool)
 
 
 def tree(ready, number, names, pool=0):
     """Return the choice of a tree by nested pairs of names."""
-    said = ready.workload.sharers[number].said
+    description = ready.workload.sharers[number].description
 
     def places(node):
         if isinstance(node, str):
-            return said.variables.index(node)
+            return description.variables.index(node)
         return places(node[0]), places(node[1])
 
     return Choice(places(names), pool)

@@ -71,7 +71,7 @@ def test_keys_need_no_slices_unless_one_is_too_heavy():
     assert heavy.cells > 8
 
 
-def test_a_key_that_others_would_wait_for_is_cut_by_time_where_that_costs_less():
+def test_heavy_key_is_cut_by_time_if_that_costs_less():
     # Of a day's 3 million events one key has half: a core's share is an eighth.
     half = chosen(3_000_000, 60, KEY, heaviest=1_500_000)
     assert half.slice is not None
@@ -98,7 +98,7 @@ def test_few_events_that_take_long_to_search_are_cut_for_all_cores():
     assert chosen(10_000_000, 10, seconds=0.1) == chosen(10_000_000, 10)
 
 
-def test_a_key_that_takes_long_to_search_is_cut_by_time_however_few_its_events_are():
+def test_key_with_long_searches_is_cut_by_time_even_with_few_events():
     even = {"heaviest": 200_000, "seconds": 60}
     assert chosen(3_000_000, 60, KEY, **even, share=0.01).slice is None
     heavy = chosen(3_000_000, 60, KEY, **even, share=0.8)

@@ -181,7 +181,7 @@ def test_moved_numbers_take_their_joins_along() -> None:
             known.moved(**wrong)
 
 
-def test_moved_selectivities_keep_equal_keys_as_far_as_they_can_be() -> None:
+def test_moved_selectivities_keep_the_share_of_equal_keys_where_possible() -> None:
     known = ck.profile(EVENTS, "PATTERN SEQ(A a, B b) WHERE a.k = b.k AND a.x < b.x WITHIN 8 s")
     equal = known.equalities[frozenset("ab")].in_window.share
     assert known.moved(selectivities={("a", "b"): equal / 3}).equalities == known.equalities

@@ -298,13 +298,13 @@ def test_a_list_of_dictionaries_has_the_columns_of_all_rows():
         (3, "unit='s' if it counts seconds"),
     ],
 )
-def test_numbers_as_time_without_unit_are_told_the_one_that_fits(number, hint):
+def test_numeric_times_without_unit_get_a_hint_at_the_fitting_unit(number, hint):
     with pytest.raises(StreamError) as error:
         events([{"t": None}, {"t": number}], time="t")
     assert hint in str(error.value)
 
 
-def test_numbers_read_as_texts_are_told_of_the_decimal_comma():
+def test_numbers_read_as_texts_get_a_hint_at_the_decimal_comma():
     rows = [{"t": "2024-01-01", "price": "1,5"}]
     with pytest.raises(PatternError, match="if 'price' should hold numbers"):
         ck.detect(events(rows, time="t"), "PATTERN ANY a WHERE a.price > 1")

@@ -201,7 +201,7 @@ DAYS = pd.DataFrame(
         "SEQ(ANY o, ANY p) WHERE o.kind = 'order' AND p.kind = 'paid'",
     ],
 )
-def test_ties_of_events_that_a_pattern_wants_in_order_are_told_once(text: str) -> None:
+def test_ties_in_a_sequence_warn_once(text: str) -> None:
     stream = ck.events(DAYS, time="day", type="kind")
     (told,) = told_by(lambda: ck.detect(stream, f"PATTERN {text}").count())
     assert "'o' and 'p'" in told or "'p' and 'o'" in told
@@ -223,14 +223,14 @@ def test_ties_of_events_that_a_pattern_wants_in_order_are_told_once(text: str) -
         "SEQ(order o, paid p) WHERE o.id > p.id + 1",
     ],
 )
-def test_ties_that_change_nothing_are_not_told(text: str) -> None:
+def test_ties_without_effect_do_not_warn(text: str) -> None:
     stream = ck.events(DAYS, time="day", type="kind")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ck.detect(stream, f"PATTERN {text}").count()
 
 
-def test_chance_ties_of_a_fine_clock_are_told_only_within_one_key() -> None:
+def test_ties_of_a_fine_clock_warn_only_within_one_key() -> None:
     frame = pd.DataFrame({"t": [0, 0, 2, 2], "kind": list("ABAB"), "user": list("uuuv")})
     stream = ck.events(frame, time="t", type="kind", unit="s")
     with warnings.catch_warnings():
@@ -246,7 +246,7 @@ def test_chance_ties_of_a_fine_clock_are_told_only_within_one_key() -> None:
         ck.detect(finer, "PATTERN SEQ(A a, B b) PARTITION BY user").count()
 
 
-def test_ties_are_told_of_aggregates_and_of_one_pattern_among_several() -> None:
+def test_ties_warn_for_aggregates_and_for_one_pattern_of_several() -> None:
     stream = ck.events(DAYS, time="day", type="kind")
     text = "PATTERN SEQ(order o, paid p) WITHIN 30 days"
     for action in (

@@ -141,7 +141,7 @@ def test_heading_has_the_direction_in_which_rows_are_sorted():
     assert app.html.count("aria-sort") == 1
 
 
-def test_cells_are_as_they_are_made():
+def test_table_shows_the_html_of_a_cell_unchanged():
     assert "<b>1</b>" in table("t", ["a"], [[Cell("<b>1</b>")]])
 
 
@@ -176,7 +176,7 @@ def test_apps_are_loaded_by_name():
         _ = cepkit_widgets.Nothing
 
 
-def test_work_that_compiles_is_stopped_when_the_compiler_has_let_go_of_its_lock(monkeypatch):
+def test_compiling_work_stops_once_the_compiler_releases_its_lock(monkeypatch):
     monkeypatch.setattr(work, "_COMPILING", 0.01)
     compiler, began, goes_on, ended = (
         {"__name__": "numba.core"},

@@ -103,13 +103,13 @@ ANY = "Other events may come in between, and every combination that fits is a ma
         ),
     ],
 )
-def test_pattern_is_told_in_sentences(pattern, sentences):
+def test_pattern_is_described_in_sentences(pattern, sentences):
     told = in_words(parse(pattern))
     assert told == tuple(sentences or told), told
 
 
 @given(queries(operators=OPERATORS))
-def test_every_variable_of_any_pattern_is_told(query):
+def test_description_names_every_variable(query):
     told = " ".join(in_words(query))
     assert told.startswith(("A match is",)) or " means " in told
     for event in events_of(query.written):

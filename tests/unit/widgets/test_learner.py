@@ -99,7 +99,7 @@ def test_stream_without_types_is_learned_from_by_a_condition():
     assert "\x01" not in studio.html
 
 
-def test_nothing_chosen_and_too_few_are_said(studio):
+def test_learner_reports_missing_and_too_few_incidents(studio):
     learner = studio.panel("learn")
     told(studio, do="learn")
     assert "no incident is chosen" in str(learner.error)

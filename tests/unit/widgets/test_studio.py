@@ -40,7 +40,7 @@ def test_tab_that_is_unknown_is_refused():
         StudioState(PAIRS).at("plans")
 
 
-def test_asking_takes_two_events_at_most_and_the_same_again_takes_it_away():
+def test_question_has_at_most_two_events_and_a_second_click_removes_one():
     state = StudioState(PAIRS).asking(3).asking(5)
     assert (state.asked, state.tab) == ((3, 5), "why not")
     assert state.asking(9).asked == (5, 9)
@@ -235,7 +235,7 @@ def test_value_of_the_curve_is_used_in_the_editor_and_for_all_tabs():
     assert [row.values for row in studio.panel("curve").value.rows] == [(1,), (7,)]
 
 
-def test_curve_counts_a_sample_and_says_so_until_the_whole_stream_is_asked_for():
+def test_curve_counts_a_sample_until_the_whole_stream_is_chosen():
     studio = ck.studio(STREAM, OPEN, events=20)
     told(studio, do="tab", value="curve")
     sampled = studio.panel("curve").value.rows
@@ -248,7 +248,7 @@ def test_curve_counts_a_sample_and_says_so_until_the_whole_stream_is_asked_for()
     assert studio.panel("curve").value.rows == ck.calibrate(STREAM, OPEN).rows
 
 
-def test_curve_of_events_on_spark_is_of_the_sample_and_offers_no_count_in_all():
+def test_curve_of_a_spark_stream_is_of_the_sample_and_has_no_total():
     on_spark = SimpleNamespace(place="spark")
     made = curve(on_spark, STREAM, ck.parse(OPEN), {}, whole=False, width=760)
     assert "Counted in the first 60 events, a sample." in made.html
@@ -300,7 +300,7 @@ def test_link_holds_the_filter_of_the_browser_and_the_sliders_of_the_explorer():
     assert (other.panel("matches").state.condition, other.state.filter) == ("", "")
 
 
-def test_curve_of_a_pattern_without_parameters_says_what_it_takes():
+def test_curve_of_a_pattern_without_parameters_explains_parameters():
     studio = opened()
     told(studio, do="tab", value="curve")
     assert "the pattern has no parameter" in str(studio.panel("curve"))
@@ -403,7 +403,7 @@ def test_link_in_the_address_of_the_page_is_opened():
     assert studio.state == first.state
 
 
-def test_hostile_names_and_values_stay_text_in_every_tab_and_in_the_shared_page(tmp_path):
+def test_hostile_texts_stay_text_in_every_tab_and_in_the_shared_page(tmp_path):
     studio = opened(hostile.QUERY, hostile.stream())
     for tab in TABS:
         told(studio, do="tab", value=tab)

@@ -64,7 +64,7 @@ def chart_svg(chart: Any, width: float | None = None, *, hover: bool = False) ->
         chart: Plotly's figure, one of those that cepkit draws.
         width: In pixels; None for that of the figure, or what a page has room for. A figure with
             a width of its own is scaled, with its letters.
-        hover: Whether marks have the texts that are said at the pointer.
+        hover: Whether marks have the texts that are shown at the pointer.
     """
     layout = chart.layout
     wide = float(layout.width or width or WIDTH)

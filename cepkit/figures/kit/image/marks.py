@@ -83,7 +83,7 @@ def scatter(
     trace: Any, across: Axis, up: Axis, colour: str, *, hover: bool = False
 ) -> Iterator[str]:
     """Yield lines, marks and texts of a trace of points, with hover texts if they are wanted."""
-    told = trace.hovertext if hover else None
+    hovers = trace.hovertext if hover else None
     xs, ys = numbers(_some(trace.x), across.kind), numbers(_some(trace.y), up.kind)
     places = [
         (across.place(x), up.place(y)) if math.isfinite(x) and math.isfinite(y) else None
@@ -105,7 +105,7 @@ def scatter(
                 size = float(_one(marker.size, number) or 6)
                 if look[0] != "rgba(0,0,0,0)":
                     mark = symbol(_one(marker.symbol, number), *place, size, look)
-                    yield _titled(mark, _one(told, number))
+                    yield _titled(mark, _one(hovers, number))
     if "text" in mode:
         size = float(trace.textfont.size or 12)
         for number, place in enumerate(places):
@@ -116,7 +116,7 @@ def scatter(
                 right = (trace.textposition or "").endswith("right")
                 top = place[1] - label.height / 2
                 letter = label.at(place[0], top, "left" if right else "center")
-                yield _titled(letter, _one(told, number))
+                yield _titled(letter, _one(hovers, number))
 
 
 def _titled(drawn: str, text: str | None) -> str:

@@ -48,7 +48,7 @@ def test_type_none_reads_no_column_of_types() -> None:
     assert '"type"' not in sql("PATTERN SEQ(ANY a, ANY b) WHERE a.k = 1 AND b.k = 2", type=None)
 
 
-def test_rows_of_one_type_in_any_order_are_told_apart_by_id() -> None:
+def test_id_distinguishes_rows_of_one_type_in_any_order() -> None:
     text = "PATTERN AND(A a, A b) WITHIN 1 second"
     assert '"event_a"."rowid" <> "event_b"."rowid"' in sql(text, id="rowid")
     with pytest.raises(UnsupportedError, match="id='rowid'"):
