@@ -107,6 +107,7 @@ class Naming:
             at = np.flatnonzero(column.dictionary == str(value))
             known = isinstance(value, str) and len(at)
             return np.flatnonzero(column.values == at[0]) if known else np.empty(0, np.int64)
+        value = _number(value) if isinstance(value, str) else value
         number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
         if column.kind not in ("integer", "float") or not number:
             raise StreamError(
@@ -114,6 +115,14 @@ class Naming:
                 expected="an id as the column has it: a text or a number",
             )
         return np.flatnonzero(~column.missing() & (column.values == value))
+
+
+def _number(text: str) -> float | str:
+    """Return the number that a text is, as on the command line; any other text as it is."""
+    for read in (int, float):
+        with suppress(ValueError):
+            return read(text)
+    return text
 
 
 def _hint(column: Column, value: object) -> str | None:

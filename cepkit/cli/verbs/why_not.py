@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import defaultdict
 from typing import Any
 
 import cepkit as ck
@@ -41,13 +42,16 @@ def run(arguments: argparse.Namespace) -> None:
     """Print or write why there is no match."""
     query = read_pattern(arguments)
     target = check_targets(arguments)
-    events = dict(_named(arguments, text) for text in arguments.event)
+    events = defaultdict[str, list[object]](list)
+    for variable, event in (_named(arguments, text) for text in arguments.event):
+        events[variable].append(event)
     stream = open_stream(arguments)
 
     def work() -> Any:
         plan = order_of(arguments, query)
         given = opt.given(arguments, "id", "violations", "limit", "clock_error")
-        return ck.why_not(stream, query, plan=plan, bindings=events, **given)
+        named = {v: each[0] if len(each) == 1 else each for v, each in events.items()}
+        return ck.why_not(stream, query, plan=plan, bindings=named, **given)
 
     answer = run_with_progress(work, "looking", on_spark=arguments.spark)
     misses = answer.near_misses.to_pandas()

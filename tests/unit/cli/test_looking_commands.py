@@ -105,6 +105,20 @@ def test_named_events_are_no_match(on_stocks):
     assert "a cannot be part of one" in saved["reason"]
 
 
+@pytest.mark.parametrize("ids", [[10, 11, 12, 13], [0.5, 1.5, 2.5, 3.5], ["p", "q", "r", "s"]])
+def test_events_of_a_set_are_named_by_a_column_of_any_kind(cepkit, ids):
+    rows = pd.DataFrame({"t": range(4), "kind": list("ABBC"), "id": ids})
+    rows.to_csv("log.csv", index=False)
+    given = ("--events", "log.csv", "--time", "t", "--type", "kind", "--unit", "s", "--id", "id")
+    asked = ("--pattern-text", "PATTERN SEQ(A a, KL(B b), C c)", "--event", f"a={ids[0]}")
+    members = [part for each in ids[1:3] for part in ("--event", f"b={each}")]
+    saved = json.loads(cepkit("why-not", *given, *asked, *members, "--json", "-").out)
+    assert saved["found"] is True
+    ran = cepkit("why-not", *given, *asked, "--event", "b=x")
+    assert ran.code == 1
+    assert "id 'x'" in ran.err
+
+
 @pytest.mark.parametrize("event", ["a", "a=", "=3", "a=first"])
 def test_an_event_that_names_none_is_refused(on_stocks, event):
     ran = on_stocks("why-not", "--event", event)
