@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
+LESSONS = sorted(DOCS.glob("teaching/*.md"))
 PAGES = sorted(
     [
         *DOCS.glob("how-to/*.md"),
-        *DOCS.glob("teaching/*.md"),
+        *LESSONS,
         *DOCS.glob("coming-from/*.md"),
         *DOCS.glob("gallery/*.md"),
         DOCS / "matches.md",
@@ -24,11 +25,10 @@ PAGES = sorted(
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_code_prints_the_output_below_it(page, tmp_path, monkeypatch):
+def run(page):
+    """Run the code of a page, which must print the outputs below it; return what it defines."""
     if page.stem == "workbench":
         pytest.importorskip("anywidget")
-    monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for code, text in BLOCK.findall(page.read_text(encoding="utf-8")):
         printed = io.StringIO()
@@ -37,18 +37,26 @@ def test_code_prints_the_output_below_it(page, tmp_path, monkeypatch):
         if text:
             lines = [line.rstrip() for line in printed.getvalue().rstrip().splitlines()]
             assert lines == text.rstrip().splitlines()
+    return names
 
 
-@pytest.mark.parametrize("page", sorted(DOCS.glob("teaching/*.md")), ids=lambda page: page.stem)
-def test_calls_in_the_sentences_of_a_lesson_run_too(page, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page not in LESSONS], ids=lambda page: page.stem
+)
+def test_code_prints_the_output_below_it(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    text = page.read_text(encoding="utf-8")
-    names: dict[str, object] = {}
+    run(page)
+
+
+@pytest.mark.parametrize("page", LESSONS, ids=lambda page: page.stem)
+def test_code_of_a_lesson_prints_the_output_below_it_and_calls_in_its_sentences_run_too(
+    page, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    calls = re.findall(r"`(ck\.[^`]+\))`", BLOCK.sub("", page.read_text(encoding="utf-8")))
+    assert calls
+    names = run(page)
     with contextlib.redirect_stdout(io.StringIO()):
-        for code, _ in BLOCK.findall(text):
-            exec(compile(code, str(page), "exec"), names)
-        calls = re.findall(r"`(ck\.[^`]+\))`", BLOCK.sub("", text))
-        assert calls
         for call in calls:
             assert eval(compile(call, str(page), "eval"), names) is not None, call
 
