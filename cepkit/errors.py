@@ -43,7 +43,8 @@ def nearest_column(name: str, columns: Iterable[str]) -> str | None:
     known = tuple(columns)
     fields = [column for column in known if column.startswith(f"{name}.")]
     if not fields:
-        return nearest(name, known)
+        inner = [column for column in known if column.endswith(f".{name}")]
+        return f"did you mean '{inner[0]}'?" if len(inner) == 1 else nearest(name, known)
     more = " and others" if len(fields) > _FIELDS else ""
     listed = ", ".join(f"'{field}'" for field in fields[:_FIELDS])
     return f"'{name}' is a struct: its fields are columns, {listed}{more}"

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import cepkit
 from cepkit.cli.terminal import error_text, note, plain_warnings, print_what_the_terminal_lacks
 from cepkit.cli.verbs import VERBS
-from cepkit.errors import CepkitError
+from cepkit.errors import CepkitError, nearest
 from cepkit.threads import limited_to
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
@@ -113,7 +113,12 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         lacks = any(word in message for word in ("--events", "--pattern", "unrecognized"))
-        hint = (lacks and _options_for(self._words)) or f"{self.prog} --help"
+        verb = next(iter(self._words), "")
+        prog = f"{self.prog} {verb}" if verb in VERBS else self.prog
+        near = nearest(verb, VERBS) if message.startswith("argument COMMAND: invalid") else None
+        if verb == "sort":  # its files stand alone
+            lacks = False
+        hint = near or (lacks and _options_for(self._words)) or f"{prog} --help"
         self.exit(2, f"error: {message}\nHint: {hint}\n")
 
 

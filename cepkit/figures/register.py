@@ -110,6 +110,7 @@ class Figures:
             raise CepkitError(
                 f"there is no figure of {_kind_of(value)}",
                 expected=f"what one of these returns\n{table}",
+                hint="parse(text) makes a pattern of a text" if isinstance(value, str) else None,
             )
         for entry in fitting:
             if name is None or entry.name == name:

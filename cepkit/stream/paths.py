@@ -149,6 +149,11 @@ def _missing(path: Path, kind: type[CepkitError]) -> CepkitError:
     """Return the error for a path that does not exist."""
     if path.is_symlink():
         return kind(f"{shown(path)} is a link to '{path.readlink()}', which is not there")
+    if any(wildcard in path.name for wildcard in "*?["):
+        return kind(
+            f"there is no file {shown(path)}",
+            hint="wildcards are not expanded: name the folder, or pass each of the files",
+        )
     folder = path.parent
     try:
         hint = nearest(path.name, (file.name for file in folder.iterdir()))

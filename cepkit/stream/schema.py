@@ -189,6 +189,8 @@ def check_columns(required: Iterable[str], columns: tuple[str, ...]) -> None:
 
 def separator_hint(columns: tuple[str, ...]) -> str | None:
     """Return a hint if a CSV file seems to be read by the wrong separator."""
+    if columns and columns[0].startswith("sep="):
+        return f"the first line, '{columns[0]}', is Excel's: remove it"
     sep = next((sep for sep in ";\t|" if len(columns) == 1 and sep in columns[0]), None)
     return f"the file seems to be separated by {sep!r}: sep={sep!r}" if sep else None
 
@@ -208,6 +210,11 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(names[:_LISTED]) + more
 
 
+def _suggested(zone: str, name: str) -> bool:
+    """Return whether a zone may be suggested for an unknown name: a place, or the same letters."""
+    return ("/" in zone and not zone.startswith("Etc/")) or zone.casefold() == name.casefold()
+
+
 def check_zone(name: str) -> None:
     """Check the name of a time zone.
 
@@ -219,7 +226,8 @@ def check_zone(name: str) -> None:
             zoneinfo.ZoneInfo(name)
     # A name like "../x" raises a ValueError, a folder of the database an OSError.
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError, TypeError):
-        zones = zoneinfo.available_timezones()
+        # EST is no answer to CEST, and Etc/GMT+2 is the zone -02:00.
+        zones = {zone for zone in zoneinfo.available_timezones() if _suggested(zone, str(name))}
         raise StreamError(
             f"'{name}' is not a known time zone",
             expected="an IANA name such as Europe/Copenhagen, or an offset such as +02:00",

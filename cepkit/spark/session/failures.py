@@ -9,6 +9,10 @@ from collections.abc import Iterator
 from cepkit import errors
 
 _OURS = re.compile(r"^cepkit\.errors\.(\w+): (.*)", re.MULTILINE | re.DOTALL)
+_LACKING = re.compile(
+    r"^ModuleNotFoundError: No module named '(cepkit|pyarrow|pandas|numpy|numba|lark)['.]",
+    re.MULTILINE,
+)
 _NEXT = re.compile(
     r"^(?: SQLSTATE: |\s+at |Caused by: |Driver stacktrace|\tat |JVM stacktrace)", re.MULTILINE
 )
@@ -29,12 +33,19 @@ def plain_errors() -> Iterator[None]:
 
 
 def error_of(report: str) -> errors.CepkitError | None:
-    """Return the cepkit error at the end of Spark's report; None if there is none.
+    """Return the cepkit error at the end of Spark's report, or one if workers lack cepkit, or None.
 
     Args:
         report: Spark's text: a Python traceback, perhaps followed by a Java one.
     """
     match = _OURS.search(report)
+    if match is None and (lacking := _LACKING.search(report)):
+        return errors.SessionError(
+            f"Spark's Python workers have no module '{lacking.group(1)}'",
+            expected="workers that run the Python of this program, or one with cepkit",
+            hint="os.environ['PYSPARK_PYTHON'] = sys.executable before the session starts"
+            " (on one machine)",
+        )
     kind = getattr(errors, match.group(1), None) if match else None
     if match is None or not (isinstance(kind, type) and issubclass(kind, errors.CepkitError)):
         return None

@@ -6,6 +6,7 @@ column with only these is a column of nulls).
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import zlib
@@ -62,7 +63,9 @@ def csv_names(path: Path, form: CsvFormat = _PLAIN) -> tuple[str, ...]:
     except UnicodeDecodeError as error:
         raise StreamError(
             f"{shown(path)} is not a CSV file, or not in {form.encoding.upper()}",
-            hint="encoding='latin-1' or another one; or save it as UTF-8",
+            hint="encoding='utf-16'"
+            if error.object[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+            else "encoding='latin-1' or another one; or save it as UTF-8",
         ) from error
     except (csv.Error, OSError, EOFError, zlib.error) as error:
         raise broken(path, error) from error

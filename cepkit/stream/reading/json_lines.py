@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import zlib
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from cepkit.stream.paths import check_file, shown, status_of
 _SUFFIXES = (".json", ".jsonl", ".ndjson")
 _BLOCK = 1 << 22
 _LONGEST = (1 << 31) - 1
+_MIXED = re.compile(r"Column\(([/\w]+)\) changed from ")  # Arrow's error names the field
 _MOST_ARRAY = 1 << 28
 """The most bytes of an array, which takes ten times as many as Python objects."""
 
@@ -129,9 +131,14 @@ def _broken(content: bytes, path: Path, error: Exception) -> StreamError:
             expected="an object in each line, or one array of objects",
         )
     reason = str(error).removeprefix("JSON parse error: ").partition(" in row")[0]
+    hint = None
+    if mixed := _MIXED.match(reason):
+        field = mixed[1].replace("/", ".")
+        hint = f"make them texts first: jq -c '{field} |= tostring' {shown(path)}"
     return StreamError(
         f"{shown(path)} cannot be read: {reason}",
         expected="values of one kind in each field, and each field once",
+        hint=hint,
     )
 
 

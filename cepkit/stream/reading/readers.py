@@ -46,6 +46,14 @@ _EXPECTED = (
 )
 
 _LIST = 'a list of its files: ck.events(sorted(Path(folder).glob("*.parquet")), ...)'
+_OF_PANDAS = {
+    ".xlsx": "read_excel",
+    ".xls": "read_excel",
+    ".ods": "read_excel",
+    ".feather": "read_feather",
+    ".arrow": "read_feather",
+    ".orc": "read_orc",
+}
 _OTHER_TABLES = (".tsv", ".orc", ".avro", ".xlsx", ".csv.zip", ".csv.bz2", ".csv.zst")
 
 MOST_ENTRIES = 100_000
@@ -256,10 +264,13 @@ def data_at(path: Path, otherwise: Format | None = None) -> Data:
     if not stat.S_ISDIR(status.st_mode):
         kind = _suffix_format(path.name) or otherwise
         if kind is None:
+            of_pandas = _OF_PANDAS.get(path.suffix.casefold())
             raise StreamError(
                 f"cannot read {shown(path.name)}",
                 expected=_EXPECTED,
-                hint="sep=',' or another one reads any file as CSV",
+                hint=f"pandas.{of_pandas}(...) reads it: pass its DataFrame"
+                if of_pandas
+                else "sep=',' or another one reads any file as CSV",
             )
         _check(path, status)
         return Data(path, kind, (path,))

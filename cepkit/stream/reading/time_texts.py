@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 import numpy as np
@@ -12,6 +13,7 @@ from cepkit.lazy import pa, pc
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading.arrow import ArrowColumn, filled, nulls, single
 from cepkit.stream.reading.time_zones import instants, is_utc
+from cepkit.stream.warnings import fitting_units
 
 Integers = npt.NDArray[np.int64]
 
@@ -26,6 +28,8 @@ _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p
 _OF_LOGS = ("%d/%b/%Y:%H:%M:%S %z", "%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S %z")
 _FORMATS = (*(date + clock for date in _DATES for clock in _CLOCKS), *_OF_LOGS)
 
+_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?", re.ASCII)
+_CLOCK = re.compile(r"\d\d?:\d\d(:\d\d(\.\d+)?)?", re.ASCII)
 _WITH_ZONE = r"[T ]\d{2}.*(Z|[+-]\d{2}(:?\d{2})?)$"
 _TIDY = (
     (r"\s*(UTC|GMT)$", "Z"),
@@ -93,9 +97,23 @@ def unreadable(name: str, text: str, row: int, expected: str, hint: str) -> Stre
 
 def _format_hint(text: str) -> str:
     """Return a hint with the formats that fit a text; 01/02/2026 fits two."""
-    fitting = [each for each in _FORMATS if _fits(text.strip(), each)] or ["%d.%m.%Y %H:%M:%S"]
-    formats = " or ".join(f"time_format={each!r}" for each in fitting)
-    return f"events(..., {formats}) says how times are written"
+    fitting = [each for each in _FORMATS if _fits(text.strip(), each)]
+    if fitting:
+        formats = " or ".join(f"time_format={each!r}" for each in fitting)
+        return f"events(..., {formats}) says how times are written"
+    if number := number_hint(text):
+        return number
+    if _CLOCK.fullmatch(text.strip()):
+        return "a time of day needs its date: events(..., time=('date', 'time')) joins two columns"
+    return "events(..., time_format='%d.%m.%Y %H:%M:%S') or another says how times are written"
+
+
+def number_hint(text: str) -> str | None:
+    """Return a hint if a text is a number, with the units that fit."""
+    if not _NUMBER.fullmatch(text.strip()):
+        return None
+    fits = "; ".join(fitting_units(np.array([float(text)])))
+    return f"convert the texts to numbers and give a unit{f': {fits}' * bool(fits)}"
 
 
 def _fits(text: str, time_format: str) -> bool:

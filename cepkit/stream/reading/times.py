@@ -14,7 +14,7 @@ from cepkit.errors import StreamError
 from cepkit.lazy import pa
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading import arrow
-from cepkit.stream.reading.time_texts import parse_times
+from cepkit.stream.reading.time_texts import number_hint, parse_times
 from cepkit.stream.reading.time_zones import instants, is_utc
 from cepkit.stream.schema import UNIT_NAMES, UNITS
 from cepkit.stream.warnings import fitting_units
@@ -23,6 +23,7 @@ Integers = npt.NDArray[np.int64]
 
 _LIMIT = 2**62
 _SOME = 100
+_EXCEL = (32_874, 51_502)  # the years 1990 to 2040 in Excel's days
 _TIME = "a finite time, within 146,000 years of 1970"
 _DURATION = "a duration of less than 146,000 years"
 
@@ -61,18 +62,20 @@ def microseconds(
         if unit is None:
             numbers = f"numbers ({arrow.described(kind)})"
             some = np.asarray(column.slice(0, _SOME).drop_null().cast(pa.float64(), safe=False))
-            unit_hint = "; ".join(fitting_units(some)) or "unit='s' if it counts seconds since 1970"
+            fits = "; ".join(fitting_units(some)) or "unit='s' if it counts seconds since 1970"
             raise StreamError(
                 f"the time column '{name}' holds {numbers}, but no unit is given",
                 expected=f"unit= one of {', '.join(UNIT_NAMES)}",
-                hint=unit_hint,
+                hint=_calendar_hint(some) or fits,
             )
         return _from_numbers(arrow.single(column), name, unit)
     if unit is not None:
+        some = column.drop_null()
+        number = number_hint(some[0].as_py()) if arrow.is_text(kind) and len(some) else None
         raise StreamError(
             f"unit='{unit}' is given, but the time column '{name}' holds {arrow.described(kind)}",
             expected="numbers, which a unit is for",
-            hint="leave unit out",
+            hint=number or "leave unit out",
         )
     if arrow.is_text(kind):
         return parse_times(column, name, timezone)
@@ -86,6 +89,23 @@ def microseconds(
         expected="timestamps, dates, numbers with a unit, or texts like 2024-03-01T10:00:00",
         hint=hint,
     )
+
+
+def _calendar_hint(numbers: npt.NDArray[np.float64]) -> str | None:
+    """Return a hint if numbers are dates such as 20240301, or days as Excel counts them.
+
+    A unit fits them as well: minutes make 20240301 the year 2008, days make 45352 the year 2094.
+    """
+    if not len(numbers):
+        return None
+    year, day = numbers // 10_000, numbers % 10_000
+    month, day = day // 100, day % 100
+    parts = ((year, 1900, 2100), (month, 1, 12), (day, 1, 31))
+    if all(((low <= part) & (part <= high)).all() for part, low, high in parts):
+        return f"{int(numbers[0])} looks like a date: as a text it fits time_format='%Y%m%d'"
+    if ((_EXCEL[0] <= numbers) & (numbers < _EXCEL[1])).all():
+        return "Excel counts days from 1899-12-30: subtract 25569 and give unit='d'"
+    return None
 
 
 def ties_of_nanoseconds(column: arrow.ArrowColumn, unit: str | None) -> int:

@@ -83,11 +83,14 @@ class Written:
 
     @property
     def csv(self) -> CsvFormat | None:
-        """The format of a CSV file; None for the one that readers expect."""
+        """The format of a CSV file; None for the one that readers expect.
+
+        `sep=","` is a format too: by it a file with any ending is CSV.
+        """
         texts = self.columns if self.time_format or len(self.columns) == 2 else ()
         encoding = codecs.lookup(self.encoding or "utf-8").name.removesuffix("-sig")
         form = CsvFormat(self.sep or ",", self.decimal or ".", encoding, texts)
-        return None if form == CsvFormat() else form
+        return None if self.sep is None and form == CsvFormat() else form
 
     @property
     def converts(self) -> bool:

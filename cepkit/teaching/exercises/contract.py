@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ast import literal_eval
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol
@@ -69,9 +71,16 @@ class Exercise(Printed):
     def check(self, answer: Any) -> Marked:
         """Return whether an answer is right, and if not, what is wrong.
 
+        Args:
+            answer: Also as a text, as in a form: "12", "[(0, 3), (1, 3)]".
+
         Raises:
             PatternError: The answer is a pattern that means nothing.
         """
+        if isinstance(answer, str):
+            # Other texts, such as patterns and "c, b, a", are no literals and stay.
+            with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+                answer = literal_eval(answer.strip())
         return self.judge(answer)
 
     def __str__(self) -> str:

@@ -51,8 +51,11 @@ def _rows(data: Any, pattern: str) -> frozenset[tuple[int, ...]]:
 
 def _judge(answer: Any, matches: frozenset[tuple[int, ...]]) -> Marked:
     rows = answer if isinstance(answer, Iterable) and not isinstance(answer, str) else ()
-    given = {tuple(sorted(row)) for row in rows if isinstance(row, Iterable)}
-    wrong, missing = sorted(given - matches), matches - given
+    try:
+        given = {tuple(sorted(row)) for row in rows if isinstance(row, Iterable)}
+        wrong, missing = sorted(given - matches), matches - given
+    except TypeError:
+        return Marked(False, "a match is the numbers of its rows, as in (0, 3)")
     if wrong:
         return Marked(False, f"rows {', '.join(map(str, wrong[0]))} are no match")
     if missing:

@@ -109,4 +109,5 @@ def _judge(answer: Any, solution: str, known: frozenset[str]) -> Marked:
     if not difference.differ:
         return Marked(True, str(difference))
     count = len(difference.to_pandas())
-    return Marked(False, f"the pattern has other matches over these {count} events", difference)
+    over = "this event" if count == 1 else f"these {count} events"
+    return Marked(False, f"the pattern has other matches over {over}", difference)

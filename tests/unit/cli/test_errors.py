@@ -65,6 +65,21 @@ def test_file_or_pattern_without_its_option_gets_a_hint_at_the_option(cepkit, fo
     assert ran.err.splitlines()[-1] == f"Hint: {hint}"
 
 
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["detec"], "did you mean 'detect'?"),
+        (["sort", "trades.csv", "--time", "ts", "--out", "t.parquet"], "cepkit sort --help"),
+        (["--frist"], "cepkit --help"),
+    ],
+)
+def test_a_wrong_command_line_is_told_the_nearest_command_or_its_help(cepkit, words, hint):
+    Path("trades.csv").write_text(HEADER, encoding="utf-8")
+    ran = cepkit(*words)
+    assert ran.code == 2
+    assert ran.err.splitlines()[-1] == f"Hint: {hint}"
+
+
 def test_a_pattern_file_that_is_no_text(refused):
     Path("p.cep").write_bytes(b"\xff\xfe\x00")
     assert "not a text in UTF-8" in refused("detect")

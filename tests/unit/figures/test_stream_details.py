@@ -112,6 +112,8 @@ def test_a_stream_without_events_is_drawn_as_a_message():
 
 
 def test_a_value_without_a_figure_is_answered_with_a_table_of_verbs():
+    with pytest.raises(CepkitError, match=r"parse\(text\) makes a pattern"):
+        ck.draw("PATTERN SEQ(A a)")
     with pytest.raises(CepkitError, match="there is no figure of the type int") as error:
         ck.draw(3)
     verbs = str(error.value).splitlines()[3:]

@@ -167,3 +167,10 @@ def test_folder_of_files_of_several_formats_is_refused(tmp_path, name):
     (tmp_path / name).touch()
     with pytest.raises(StreamError, match=f"holds 'a.csv' and '{name}'"):
         ck.events(tmp_path, time="ts", type="type", unit="s")
+
+
+def test_field_with_values_of_several_kinds_is_refused_with_how_to_make_them_texts(tmp_path):
+    path = tmp_path / "b.jsonl"
+    path.write_text('{"a": {"id": 1}}\n{"a": {"id": "x"}}\n')
+    with pytest.raises(StreamError, match=r"jq -c '\.a\.id \|= tostring' "):
+        ck.events(path, time="t")

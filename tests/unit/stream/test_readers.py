@@ -141,6 +141,35 @@ def test_file_without_readable_events_is_refused(tmp_path, name, content, messag
         stream(write(tmp_path / name, content)).columns()
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "hint"),
+    [
+        ("x.csv", "ts,kind\n".encode("utf-16"), "encoding='utf-16'"),
+        ("x.csv", b"ts,k\xe9\n", "encoding='latin-1'"),
+        ("x.csv", b"sep=;\nts;kind\n", "the first line, 'sep=;', is Excel's"),
+        ("x.xlsx", b"PK", "pandas.read_excel"),
+        ("x.log", b"ts,kind\n", "sep=','"),
+    ],
+)
+def test_file_that_is_written_differently_is_refused_with_what_reads_it(
+    tmp_path, name, content, hint
+):
+    with pytest.raises(StreamError) as error:
+        stream(write(tmp_path / name, content)).columns()
+    assert hint in str(error.value.hint)
+
+
+def test_file_of_any_ending_is_read_as_csv_with_commas(tmp_path):
+    path = write(tmp_path / "x.log", b"ts,kind\n2024-03-01,A\n")
+    assert len(events(path, time="ts", type="kind", sep=",").columns().ts) == 1
+
+
+def test_wildcards_are_refused_with_what_to_pass(tmp_path):
+    write(tmp_path / "x.csv", b"ts,kind\n")
+    with pytest.raises(StreamError, match="wildcards are not expanded"):
+        stream(tmp_path / "*.csv").columns()
+
+
 def test_a_folder_without_events(tmp_path):
     with pytest.raises(StreamError, match="no file of events"):
         stream(tmp_path)

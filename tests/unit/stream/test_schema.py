@@ -47,6 +47,18 @@ def test_misspelt_zone_is_refused_with_the_nearest_name():
         Schema("ts", "kind", timezone="Europe/Kopenhagen")
 
 
+@pytest.mark.parametrize("zone", ["CEST", "PST", "UTC+2", "GMT+2"])
+def test_zone_by_an_abbreviation_or_offset_gets_no_other_zone_as_a_hint(zone):
+    with pytest.raises(StreamError) as error:
+        Schema("ts", "kind", timezone=zone)
+    assert error.value.hint is None
+
+
+def test_unknown_column_that_is_a_field_of_a_struct_is_refused_with_its_full_name():
+    with pytest.raises(StreamError, match=r"did you mean 'event\.kind'"):
+        Schema("ts", "kind").check(["ts", "event.kind", "user.name"])
+
+
 def test_unknown_column_is_refused_with_the_nearest_name():
     with pytest.raises(StreamError, match="did you mean 'price'"):
         Schema("ts", "kind").check(["ts", "kind", "price"], ["prize"])

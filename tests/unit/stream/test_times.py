@@ -198,6 +198,29 @@ def test_unit_is_refused_for_times_that_are_no_numbers(array):
         one(array, unit="s")
 
 
+@pytest.mark.parametrize("unit", [None, "ms"])
+def test_numbers_in_texts_are_refused_with_the_unit_that_fits_the_numbers(unit):
+    hint = "convert the texts to numbers and give a unit: unit='ms' makes it 2024"
+    with pytest.raises(StreamError, match=hint):
+        one(pa.array(["1709287200000"]), unit=unit)
+
+
+@pytest.mark.parametrize(
+    ("array", "hint"),
+    [
+        (pa.array([20240301]), "time_format='%Y%m%d'"),
+        (pa.array([45352.41]), "subtract 25569 and give unit='d'"),
+        (pa.array([20241301]), "unit='min' makes it 2008"),  # no month 13
+        (pa.array(["10:05"]), "a time of day needs its date"),
+        (pa.array(["noon"]), "or another says how"),
+    ],
+)
+def test_unreadable_times_are_refused_with_what_makes_them_readable(array, hint):
+    with pytest.raises(StreamError) as error:
+        one(array)
+    assert hint in str(error.value.hint)
+
+
 @pytest.mark.parametrize("value", [float("inf"), -float("inf"), 1e300])
 def test_infinite_times_are_refused_with_their_row(value):
     with pytest.raises(StreamError, match="in row 1 "):

@@ -30,6 +30,11 @@ def test_solution_is_right(task):
     assert task.name in str(task)
 
 
+@pytest.mark.parametrize("name", ["predict-1", "cheapest-1", "why-1", "count-1", "lazy-1"])
+def test_solution_as_a_text_is_right(name):
+    assert TASKS[name].check(f" {TASKS[name].solution} ").right
+
+
 def test_a_seed_may_be_any_text():
     assert len(ck.exercises("\ud800")) == len(TASKS)
 
@@ -53,6 +58,9 @@ def test_equal_seeds_give_equal_tasks_and_others_do_not():
         ("predict-1", [(0, 0)], "no match"),
         ("predict-1", [], "matches missing"),
         ("predict-1", 5, "matches missing"),
+        ("predict-1", [(2, "b")], "numbers of its rows"),
+        ("predict-1", [(9, 1), ("b",)], "numbers of its rows"),
+        ("write-4", "PATTERN SEQ(Login a, NOT(download x)) WITHIN 10 minutes", "over this event"),
         ("cheapest-1", "a", "each once"),
         ("why-1", "5", "no requirement"),
         ("why-1", 1, "still no match"),
