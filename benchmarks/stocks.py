@@ -74,7 +74,7 @@ def measure(case: Case, stream: Stream) -> dict[str, Any]:
 
 
 def _orders(plan: Plan) -> str:
-    return "; ".join(" ".join(branch.order) for branch in plan.branches)
+    return "; ".join(map(str, plan.branches))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
