@@ -96,7 +96,7 @@ class Exported:
 def _watched(
     batches: Iterator[pa.RecordBatch], failures: list[CepkitError]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield batches; an error on the way is kept, as other tools make one of their own of it."""
+    """Yield batches, and keep an error, because other tools replace it by one of theirs."""
     try:
         yield from batches
     except CepkitError as error:

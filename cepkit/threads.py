@@ -289,7 +289,7 @@ class _Run(Generic[T]):
             self._advance(own, until=first)
 
     def _next(self) -> _Open[T] | None:
-        """Return the first job that can go on, as busy; None if there is none."""
+        """Mark the first job that can go on as busy, and return it; None: no job can."""
         job = next(filter(self._can_go_on, self._open), None)
         if job is not None:
             job.is_busy = True
@@ -330,7 +330,7 @@ class _Run(Generic[T]):
         return job if self._begins else None
 
     def _get_help(self) -> None:
-        """Start threads for the jobs that can go on, as far as there are cores."""
+        """Start threads for the jobs that can go on, one for each free core."""
         jobs = sum(map(self._can_go_on, self._open))
         jobs += self._may_begin * (self._threads + 1 - len(self._open))
         for _ in range(min(jobs, self._threads - 1 - len(self._helpers))):

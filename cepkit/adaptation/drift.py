@@ -69,7 +69,7 @@ def with_shares(statistics: Statistics, shares: Shares) -> Statistics:
 
 
 class Drift:
-    """Samples slices, one after the other, for shares of their own."""
+    """Samples slices, one after the other, for shares that differ from those of the stream."""
 
     def __init__(self, query: Query, statistics: Statistics) -> None:
         self._query, self._statistics = query, statistics

@@ -158,7 +158,7 @@ def aggregate(
         StreamError: `stream` is not a stream, or an option has an unknown value.
         PlanError: A sharing plan that is not one of these queries.
         PatternError: There is no AGG, the pattern reads a column that the stream does not have, or
-            an aggregate is of what it cannot take.
+            an aggregate cannot take its values.
         UnsupportedError: The method cannot aggregate such a pattern; the message says what in it.
         LimitError: Detection would make too many sets, or matches are live that do not fit the
             free memory. When rows are asked for on Spark: an integer beyond 64 bits.

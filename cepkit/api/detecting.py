@@ -143,8 +143,8 @@ def detect(
         name of the query; for a streaming DataFrame one result like `together`.
 
     Raises:
-        PatternError: The pattern reads a column that the stream does not have, or compares what
-            cannot be compared.
+        PatternError: The pattern reads a column that the stream does not have, or compares values
+            that cannot be compared.
         UnsupportedError: The pattern has a part that this release cannot detect.
         PlanError: The plan is not one of this pattern.
         LimitError: When matches are asked for: there would be too many sets to write or to try, or

@@ -135,7 +135,7 @@ def simulate(
         A trace: `steps`, `counters` after each, `matches`, `totals`; with `adapt` an
         `AdaptedTrace` with a trace for each plan, which `draw` plays side by side. Of several
         patterns each match says which it is of, and `totals.by_pattern` counts them.
-        Interrupted, it returns the trace of the steps until then; with `adapt` there is none.
+        Interrupted, it returns the trace of the steps until then; not with `adapt`.
         "prefix-counters" gives a `CounterTrace`: all counters after each step.
 
     Raises:

@@ -22,7 +22,7 @@ _POINTS = 50
 
 @dataclass(frozen=True, slots=True)
 class Alarms:
-    """The matches of one detection, as far as counting needs them.
+    """The parts of one detection's matches that counting needs.
 
     Attributes:
         values: For each threshold what it compares.

@@ -115,7 +115,7 @@ def _in_kind(values: Values, limit: float, *, up: bool) -> np.generic | None:
 
 
 def thresholds_of(query: Query) -> dict[str, Threshold] | str:
-    """Return the threshold of each parameter; or, in words, why values need runs of their own."""
+    """Return the threshold of each parameter; or why each value needs its own detection."""
     assert query.text is not None
     written = [each.name for each in occurrences_in(query.text)]
     twice = next((name for name in written if written.count(name) > 1), None)
@@ -160,7 +160,7 @@ def _threshold(condition: c.Expression, name: str) -> Threshold | None:
 
 
 def _window(query: Query, name: str) -> Threshold | str:
-    """Return the window with a parameter as a threshold; or why it is none."""
+    """Return the window with a parameter as a threshold; or why it cannot be one."""
     assert query.text is not None
     (place,) = (each for each in occurrences_in(query.text) if each.name == name)
     window = query.window

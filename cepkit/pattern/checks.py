@@ -1,4 +1,4 @@
-"""Checks of queries: each error points at its place; what is hardly meant is a warning."""
+"""Checks of queries: each error points at its place; a likely mistake is a warning."""
 
 from __future__ import annotations
 

@@ -58,12 +58,12 @@ class Beside:
 
     @property
     def begin(self) -> Limit | None:
-        """Where it begins; None: the order of the pattern and the window say."""
+        """Where it begins; None: the order of the pattern and the window decide."""
         return None if self.preceded else _BEGINS.get(self.place)
 
     @property
     def end(self) -> Limit | None:
-        """Where it ends; None: the order of the pattern and the window say."""
+        """Where it ends; None: the order of the pattern and the window decide."""
         return _ENDS.get(self.place)
 
     def stretch(self, first: int, last: int) -> tuple[int | None, int | None]:

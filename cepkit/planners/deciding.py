@@ -6,7 +6,7 @@ So with exact statistics a broken condition means that the planner would choose 
 false positives); for greedy orders with all conditions kept the converse holds too. A check costs
 O(blocks) cost evaluations.
 Source: *Efficient Adaptive Detection of Complex Event Patterns* (US 11,693,862 B2). The source
-freezes the costs of subtrees, which is wrong: a node of two leaves has no condition of its own.
+freezes the costs of subtrees, which is wrong: a node of two leaves has no deciding condition.
 """
 
 from __future__ import annotations

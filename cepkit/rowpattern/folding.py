@@ -65,7 +65,7 @@ def _boolean(kind: pa.DataType) -> pa.DataType:
 
 
 def _best(better: Callable[[Any, Any], bool]) -> FoldFunction:
-    """Return MAX_BY or MIN_BY: a state is a value and that by which it is the best so far."""
+    """Return MAX_BY or MIN_BY: a state is a value and the key by which it is the best so far."""
     return FoldFunction(
         None,
         lambda s, x: x if s is None or better(x[1], s[1]) else s,

@@ -265,7 +265,7 @@ class Statistics(WithPrinter):
     def _by_name(self, query: Query) -> Statistics:
         """Return the numbers of the conditions that a query has."""
         about = conditioned_sets(query)
-        # A query may lack a variable altogether: then it is none of its business.
+        # A query may lack the variable: then it does not use the number.
         of_query = {event.variable for event in events_of(query.structure)}
         filters = {v: s for v, s in self.filters.items() if {v} in about or v not in of_query}
         selectivities = {

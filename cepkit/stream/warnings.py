@@ -256,7 +256,7 @@ def warn_of_ties(first: str, second: str, time: str, *patterns: object) -> None:
 
 
 def warn_of_condition(message: str, place: Span | None, *patterns: object) -> None:
-    """Warn of a condition that is valid and hardly meant.
+    """Warn of a condition that is valid but probably a mistake.
 
     Args:
         message: What it says, and what to write instead.

@@ -121,7 +121,7 @@ def matches_in(
 
 
 def _in_partitions(query: Query, stream: str) -> Query | None:
-    """Return a pattern that has its matches in each stream alone; None if there is none."""
+    """Return a pattern that matches within each stream only; None if that is impossible."""
     contiguous = query.strategy is Strategy.STRICT_CONTIGUITY
     if contiguous and query.partition_by:
         return None

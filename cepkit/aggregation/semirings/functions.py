@@ -51,7 +51,7 @@ class Semiring(Protocol):
 
     @property
     def one(self) -> Element:
-        """The element of one match of nothing, and of an event that the function ignores."""
+        """The element of an empty match, and of an event that the function ignores."""
         ...
 
     def plus(self, x: Element, y: Element) -> Element:
@@ -142,7 +142,7 @@ class OfValues:
 
     @property
     def one(self) -> Element:
-        """The element of one match of nothing, and of an event without a value."""
+        """The element of an empty match, and of an event without a value."""
         return (1, 0, *self._nothing)
 
     def plus(self, x: Element, y: Element) -> Element:

@@ -307,7 +307,7 @@ class Lane(ABC):
     def _ends_before(
         self, absence: Absence, end: Absence, instance: Instance, event: Event
     ) -> bool:
-        """Return whether UNTIL ends a set before it could have an event as well."""
+        """Return whether UNTIL ends a set before it could take an event."""
         assert absence.beside is not None
         members = self.members(instance, absence.slot)
         longer = (event, *members) if absence.beside.place == "before" else (*members, event)

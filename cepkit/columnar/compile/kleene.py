@@ -263,7 +263,7 @@ def deal(parts: Iterable[c.Expression], repeated: Sequence[Repeated]) -> Parts:
             if not set_variables:
                 single += _on_ends(part, each)
             of_members = _of_members(part, repeated)
-            # An event that fails is left out of the list; but a run that leaves it out is none.
+            # An event that fails is left out of the list; but a run must not leave it out.
             if of_members is not None and not any(r.run for r in of_members[1]):
                 members.append(of_members[0])
                 single += _on_ends(*of_members)

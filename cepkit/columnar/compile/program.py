@@ -386,7 +386,7 @@ def counters_for(programs: Sequence[Program], earlier: Counters | None = None) -
     """Return counters at zero, one for each step of each program.
 
     Args:
-        earlier: Those of the slices before; None: there is none.
+        earlier: Those of the slices before; None: there are no slices before.
     """
     counters = tuple(
         tuple(StepCounters(step.name) for step in (*program.work, *program.listed))

@@ -78,7 +78,7 @@ class Lists(NamedTuple):
 
     @classmethod
     def of(cls, members: Members) -> Lists:
-        """Return lists from which there is one choice: all of it."""
+        """Return lists whose only set is the whole list."""
         sizes, none = members.sizes.astype(np.int32), np.full(len(members.sizes), -1, np.int32)
         starts = members.starts.astype(np.int32)
         rows = members.rows.astype(np.int32, copy=False)

@@ -79,7 +79,7 @@ def members_before(condition: c.Expression) -> dict[str, int]:
 def between_neighbours(
     conditions: Iterable[c.Expression], variable: str
 ) -> tuple[c.Expression, ...]:
-    """Return those of some conditions that are between neighbouring members of a set."""
+    """Return the conditions that are between neighbouring members of a set."""
     return tuple(condition for condition in conditions if c.of_neighbours(condition, variable))
 
 

@@ -84,7 +84,7 @@ def spread(places: Sequence[float], height: float, gap: float = HEIGHT) -> list[
 
     Args:
         places: The best places for the labels of line ends, in pixels.
-        height: Of the plot: they stay within, as far as there is room.
+        height: Of the plot: labels stay within it while there is room.
         gap: Between the middles of two labels.
     """
     order = sorted(range(len(places)), key=places.__getitem__)

@@ -91,7 +91,7 @@ def _least_after(
 
 
 def _least(prepared: Prepared, sharer: Sharer, weaker: Sequence[Choice]) -> int:
-    """Return the least cost of a branch's nodes that nobody else can share."""
+    """Return the least cost of a branch's nodes that no other branch can share."""
     step, holders = prepared.prices(sharer).step, prepared.workload.holders
     weak = {sum(1 << p for p in c.order[: _weak_size(prepared, c)]) for c in weaker}
     least = [0]

@@ -11,7 +11,7 @@ from cepkit.sharing.start import own_plans
 
 @dataclass(frozen=True, slots=True)
 class OwnPlans:
-    """Shares what the branches' best plans have in common."""
+    """Shares the common nodes of the branches' best plans."""
 
     name: str = "own-plans"
 

@@ -1,4 +1,4 @@
-"""Numbers with a decimal point of their own, as a comma, in columns of texts. One job looks."""
+"""Numbers with another decimal point, as a comma, in columns of texts; one job finds them."""
 
 from __future__ import annotations
 

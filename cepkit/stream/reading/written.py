@@ -1,4 +1,4 @@
-"""How a source writes its fields and times, where that is not what readers expect.
+"""Formats of a source's fields and times that differ from the defaults of readers.
 
 CSV files with other separators or encodings are read at once. Times that `reading.times` does not
 know become timestamps: texts in a format of their own, a date and a time of day in two columns, and

@@ -1,4 +1,4 @@
-"""Patterns that are valid and hardly meant are warned of, with their place in the text."""
+"""Valid patterns that are probably mistakes warn, with their place in the text."""
 
 from __future__ import annotations
 
