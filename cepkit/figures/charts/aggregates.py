@@ -21,7 +21,7 @@ from cepkit.stream.sessions import run_job
 from cepkit.tables import value_text
 
 _PANEL, _GAP = 150, 36
-_ABOVE, _BELOW = 64, 52
+_ABOVE, _BELOW = 80, 52
 _ROW = 26
 _MOST_BARS = 20
 _BUCKETS = 1000
@@ -192,8 +192,8 @@ def _over_time(
 ) -> go.Figure:
     named = [shown(cut(line.group, _NAME_LENGTH)) for line in next(iter(panels.values()), ())]
     made = Panels.of(
-        shown(title), [_PANEL] * len(panels), _GAP, above=_ABOVE, below=_BELOW,
-        legend=[name for name in named if name],
+        _titled("aggregates over time", title), [_PANEL] * len(panels), _GAP, above=_ABOVE,
+        below=_BELOW, legend=[name for name in named if name],
     )  # fmt: skip
     for place, (name, some) in enumerate(panels.items()):
         scale = _scale([value for line in some for value in line.values])
@@ -269,7 +269,8 @@ def _bars(result: Aggregates, columns: Sequence[str], title: str) -> go.Figure:
         title += f"; the {_MOST_BARS} of {len(parts):,} groups with the most matches"
         parts = parts[:_MOST_BARS]
     names = [shown(cut(group, _NAME_LENGTH)) for group, _ in parts]
-    made = Panels.of(shown(title), [(len(parts) + 1) * _ROW], above=_ABOVE, below=_BELOW)
+    whole = _titled("aggregates of the whole stream", title)
+    made = Panels.of(whole, [(len(parts) + 1) * _ROW], above=_ABOVE, below=_BELOW)
     chart = made.chart
     width = 1 / len(columns)
     notes = []
@@ -308,6 +309,10 @@ def _bars(result: Aggregates, columns: Sequence[str], title: str) -> go.Figure:
         notes.append({**style.heading(text, 1, font={"size": style.SMALL}), "x": left})
     chart.update_layout(annotations=notes, yaxis=rows_of(names))
     return chart
+
+
+def _titled(title: str, counted: str) -> str:
+    return f"{title}<br><sub>{shown(counted)}</sub>"
 
 
 def _text(value: Any) -> str:

@@ -21,7 +21,6 @@ from cepkit.plan.logarithms import grouped, log_text
 from cepkit.plan.nodes import BranchPlan, TreePlan, as_tree
 from cepkit.planners.compare import PlanComparison
 from cepkit.planners.contract import Observed
-from cepkit.tables import number
 
 Over: TypeAlias = Literal["plans", "seconds"]
 
@@ -193,7 +192,9 @@ def _key(trace: Trace, number_: int) -> KeyRow:
 
 
 def _effort(trace: Trace) -> str:
-    return f"{trace.examined:,} looked at in {number(trace.seconds * 1000)} ms"
+    milliseconds = f"{trace.seconds * 1000:.3g} ms"
+    took = milliseconds if trace.seconds < 0.1 else f"{trace.seconds:,.1f} s"
+    return f"{trace.examined:,} looked at in {took}"
 
 
 def _cost(trace: Trace) -> str:

@@ -69,8 +69,8 @@ def add_panel(made: Panels, place: int, keys: KeyCounts) -> None:
     add_points(made.chart, "lines", [mean, mean], ends, line=line, xaxis=x, yaxis=y)
     most = max(numbers)
     # Room for the number behind the longest bar; whole numbers at the ticks.
-    ticks = {"dtick": 1 if most < 4 else None, "tickformat": "~s" if most >= 1000 else None}
-    made.set_axis(x, None, anchor=y, range=[0, 1.3 * most], nticks=4, **ticks)
+    step = 1 if most < 4 else None
+    made.set_axis(x, None, anchor=y, range=[0, 1.3 * most], nticks=4, dtick=step)
     rows = rows_of([shown(cut(name, _LABEL_LENGTH)) for name in names], 0.5, 0.5)
     made.set_axis(y, place, anchor=x, **rows)
     summary = f"{keys.distinct:,} keys, top {keys.skew:.3g} x mean"

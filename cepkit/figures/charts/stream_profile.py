@@ -16,7 +16,7 @@ from cepkit.tables import number
 
 _ROW = 30
 _GAP = 84
-_ABOVE, _BELOW = 100, 52
+_ABOVE, _BELOW = 108, 52
 _NAME_LENGTH = 26
 
 
@@ -47,9 +47,10 @@ def draw_overview(statistics: Statistics) -> go.Figure:
     diamonds with their 95 % confidence intervals. Axes are logarithmic where numbers differ much.
     """
     arriving, fitting = statistics.rates, shares(statistics)
-    title = f"{statistics.events:,} events in {number(statistics.span_seconds)} s"
+    counted = f"{statistics.events:,} events in {number(statistics.span_seconds)} s"
     if not arriving:
-        return style.message(title, "no variables")
+        return style.message(counted, "no variables")
+    title = f"{'rates and selectivities' if fitting else 'rates'}<br><sub>{counted}</sub>"
     upper, lower = (1.4 * len(arriving) + 0.4) * _ROW, (len(fitting) + 0.4) * _ROW
     made = Panels.of(
         title, [upper, lower] if fitting else [upper], _GAP, above=_ABOVE, below=_BELOW

@@ -138,7 +138,7 @@ class Drawing(go.Figure):  # type: ignore[misc]
         sheet = f'<rect width="100%" height="100%" fill="{paper}"/>'
         return svg.replace(f'"{grey}"', f'"{ink}"').replace(">", f">{sheet}", 1)
 
-    def to_inline_svg(self, width: float) -> str:
+    def to_inline_svg(self, width: float | None = None) -> str:
         """Return the figure as a part of a page: in its colours, with texts where hovering."""
         svg = chart_svg(self._at(width), width, hover=True).replace(NAMESPACE, "", 1)
         return svg.replace(f'"{self._grey}"', '"currentColor"')

@@ -67,7 +67,8 @@ class Panels:
     def set_axis(self, name: str, place: int | None, /, **settings: Any) -> None:
         """Set up an axis ("x", "y2" ...) in the look of the first, as high as a panel."""
         first = self.chart.layout.xaxis  # plotly does not pass its look on to further ones
-        look = {key: first[key] for key in ("gridcolor", "linecolor", "zeroline", "automargin")}
+        names = ("gridcolor", "linecolor", "zeroline", "automargin", "separatethousands")
+        look = {key: first[key] for key in names}
         look |= settings
         if place is not None:
             look["domain"] = self.domains[place]

@@ -112,9 +112,10 @@ def figure(title: str, height: int, width: int | None = None) -> Drawing:
         },
         hoverlabel={"align": "left", "font": {"family": FONT, "size": SIZE}},
     )
-    chart.update_xaxes(gridcolor=GRID, zeroline=False, linecolor=GRID, automargin=True)
+    look = {"gridcolor": GRID, "zeroline": False, "linecolor": GRID, "automargin": True}
+    chart.update_xaxes(**look, separatethousands=True)
+    chart.update_yaxes(**look, separatethousands=True)
     chart.update_xaxes(title={"standoff": 8, "font": {"size": SIZE}})
-    chart.update_yaxes(gridcolor=GRID, zeroline=False, linecolor=GRID, automargin=True)
     return chart
 
 

@@ -72,8 +72,9 @@ def test_equal_heights_of_steps_are_one_stroke():
     ("settings", "values", "texts"),
     [
         ({"range": [0, 100]}, [1.0], ["0", "20", "40", "60", "80", "100"]),
-        ({"range": [0, 30_000]}, [1.0], ["0", "5000", "10k", "15k", "20k", "25k", "30k"]),
-        ({"type": "log", "range": [0, 3]}, [1.0], ["1", "10", "100", "1000"]),
+        ({"range": [0, 30_000]}, [1.0], ["0", "5,000", "10k", "15k", "20k", "25k", "30k"]),
+        ({"range": [0, 2], "dtick": 1}, [1.0], ["0", "1", "2"]),
+        ({"type": "log", "range": [0, 3]}, [1.0], ["1", "10", "100", "1,000"]),
         ({}, ["2024-03-04T10:00:00", "2024-03-04T10:00:04"],
          ["10:00:00<br>2024-03-04", "10:00:01", "10:00:02", "10:00:03", "10:00:04"]),
         ({"tickvals": [1, 9], "ticktext": ["one", "nine"], "range": [0, 5]}, [1.0], ["one"]),
@@ -116,7 +117,7 @@ def test_an_exported_notebook_has_an_image_of_a_chart_with_a_text(in_a_notebook)
     bundle = ck.draw(STATISTICS)._repr_mimebundle_()
     assert PLOTLY in bundle
     assert 'src="data:image/svg+xml;base64,' in bundle["text/html"]
-    assert 'alt="1,000 events in 100 s; axes: ' in bundle["text/html"]
+    assert 'alt="rates and selectivities 1,000 events in 100 s; axes: ' in bundle["text/html"]
 
 
 def test_drawing_has_no_mimebundle_without_a_default_renderer(monkeypatch):

@@ -248,6 +248,11 @@ def test_curve_counts_a_sample_until_the_whole_stream_is_chosen():
     assert studio.panel("curve").value.rows == ck.calibrate(STREAM, OPEN).rows
 
 
+def test_curve_is_drawn_in_the_colours_of_the_page():
+    made = curve(STREAM, STREAM, ck.parse(OPEN), {}, whole=False, width=760)
+    assert 'fill="currentColor"' in made.html
+
+
 def test_curve_of_a_spark_stream_is_of_the_sample_and_has_no_total():
     on_spark = SimpleNamespace(place="spark")
     made = curve(on_spark, STREAM, ck.parse(OPEN), {}, whole=False, width=760)

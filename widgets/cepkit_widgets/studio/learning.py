@@ -201,7 +201,7 @@ class Learner(App):
         if not learned.proposals:
             return f'<p class="note">{html_text_lines(str(learned))}</p>'
         picture = scrolling(
-            "proposed patterns", ck.draw(learned).to_svg(width=max(460, self.width))
+            "proposed patterns", ck.draw(learned).to_inline_svg(max(460, self.width))
         )
         rows: list[tuple[str | Cell, ...]] = [
             (

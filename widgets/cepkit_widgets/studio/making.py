@@ -103,7 +103,7 @@ def reason(sample: Stream, query: Query, asked: tuple[int, ...]) -> Shown:
         )
     question = dict(zip(variables, map(int, rows), strict=True))
     answer = why_not(sample, query, question, plan=as_plan(None, query), limit=5, budget=_BUDGET)
-    picture = scrolling("the events in question", ck.draw(answer).to_svg()) if events else ""
+    picture = scrolling("the events in question", ck.draw(answer).to_inline_svg()) if events else ""
     hint = "Choose events or a near miss on the time line, to ask why they are no match."
     return Shown(f'<p class="soft">{hint}</p>{picture}{answer_html(answer)}', answer)
 
@@ -137,7 +137,8 @@ def curve(
         offer = "<span>All events are on Spark, where matches are counted for one value.</span>"
     elif whole:
         said, offer = "Counted in the whole stream.", ""
-    picture = scrolling("matches by value", ck.draw(calibration).to_svg(width=two_panes(width)[1]))
+    drawn = ck.draw(calibration).to_inline_svg(two_panes(width)[1])
+    picture = scrolling("matches by value", drawn)
     names = [f"${name}" for name in query.parameters]
     rows: list[tuple[str | Cell, ...]] = [
         (

@@ -79,7 +79,7 @@ def axis_of(settings: Any, drawn: Sequence[np.ndarray], kind: Kind, padded: bool
         texts = settings.ticktext if settings.ticktext is not None else settings.tickvals
         ticks = tuple(zip(map(float, places), map(str, texts), strict=True))
     else:
-        ticks = _ticks(kind, low, high, settings.nticks or 6)
+        ticks = _ticks(kind, low, high, settings.nticks or 6, settings.dtick)
     slack = 1e-9 * (high - low)
     kept = tuple(tick for tick in ticks if low - slack <= tick[0] <= high + slack)
     return Axis(kind, (float(begin), float(end)), (0.0, 1.0), kept)
@@ -130,7 +130,9 @@ def _span(drawn: Sequence[np.ndarray], to_zero: bool, padded: bool) -> tuple[flo
     return low - room, high + room
 
 
-def _ticks(kind: Kind, low: float, high: float, most: int) -> tuple[tuple[float, str], ...]:
+def _ticks(
+    kind: Kind, low: float, high: float, most: int, step: float | None
+) -> tuple[tuple[float, str], ...]:
     if not (math.isfinite(low) and math.isfinite(high)) or low >= high:
         return ()
     match kind:
@@ -138,16 +140,19 @@ def _ticks(kind: Kind, low: float, high: float, most: int) -> tuple[tuple[float,
             return _times(low, high, most)
         case "log":
             powers = range(math.ceil(low), math.floor(high) + 1)
-            step = max(1, -(-len(powers) // most))
-            return tuple((float(p), _written(10.0**p, 0)) for p in powers[::step])
+            every = max(1, -(-len(powers) // most))
+            return tuple((float(p), _written(10.0**p, 0)) for p in powers[::every])
         case "linear":
-            return _linear(low, high, most)
+            return _linear(low, high, most, step)
 
 
-def _linear(low: float, high: float, most: int) -> tuple[tuple[float, str], ...]:
-    rough = (high - low) / most
-    unit = 10.0 ** math.floor(math.log10(rough))
-    step = next(s for s in _STEPS if s * unit >= rough * 0.999) * unit
+def _linear(
+    low: float, high: float, most: int, step: float | None
+) -> tuple[tuple[float, str], ...]:
+    if step is None:
+        rough = (high - low) / most
+        unit = 10.0 ** math.floor(math.log10(rough))
+        step = next(s for s in _STEPS if s * unit >= rough * 0.999) * unit
     places = max(0, -math.floor(math.log10(step) + 1e-9))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return tuple((i * step, _written(i * step, places)) for i in range(first, last + 1))
@@ -157,7 +162,7 @@ def _written(value: float, places: int) -> str:
     for unit, letter in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= max(unit, _THOUSAND):
             return f"{value / unit:g}{letter}"
-    return f"{value:.{places}f}" if places < 7 and abs(value) >= 1e-6 else f"{value:g}"
+    return f"{value:,.{places}f}" if places < 7 and abs(value) >= 1e-6 else f"{value:g}"
 
 
 def _times(low: float, high: float, most: int) -> tuple[tuple[float, str], ...]:

@@ -263,7 +263,7 @@ class Diagram {
       lines.append(line);
       // Labels stand side by side over the state, out of the way of what the edges say.
       const told = [`${kind} ${names}`, ...of.flatMap((edge) => edge.conditions ?? [])].join("\n");
-      const away = kinds.length > 2 ? 18 : 3;
+      const away = kinds.length > 2 ? 18 : 5;
       // Half of the way to the next state belongs to this one.
       const half = this.dx / 2 - 5;
       const room = lean ? Math.min(half, lean < 0 ? x : Infinity) - away : kinds.length > 2 ? 2 * away - 6 : 2 * Math.min(half, x);

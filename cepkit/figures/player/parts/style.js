@@ -97,7 +97,7 @@ h3, h4, p, pre, dl, dd, dt, figure, ol { margin: 0; padding: 0; }
 .lineage { background: var(--shade); border-radius: 5px; padding: 6px 10px; margin: 4px 0; max-height: 13em; overflow: auto; }
 .lineage ol { padding-left: 1.4em; } .lineage h4 { display: flex; justify-content: space-between; }
 .panes { display: grid; grid-template-columns: minmax(0, 1fr); gap: 8px; margin-top: 6px; }
-.pane h4 { font-size: 12px; display: flex; justify-content: space-between; border-bottom: 1px solid var(--line); }
+.pane h4 { font-size: 12px; display: flex; flex-wrap: wrap; gap: 0 8px; justify-content: space-between; border-bottom: 1px solid var(--line); }
 .body { height: 10.4em; overflow: auto; padding: 3px 2px; font-size: 12px; }
 .evaluation { padding: 2px 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
 .outcome { display: inline-block; min-width: 5.6em; font-weight: 700; } .held .outcome { color: var(--good); } .refused .outcome { color: var(--fire); }
