@@ -5,8 +5,9 @@ node belongs to the user with the largest window (among equal ones to the first)
 all that any user needs. Nodes above it belong to users with windows that are no larger, so a branch
 takes some nodes from others and has all nodes above them to itself.
 A branch with constant conditions, which may make it impossible, shares nothing; neither does one
-with runs, GREEDY, UNTIL, conditions between members or a NOT of several events. O(users of all
-nodes). Source: MULTI, the multi-pattern NFA and the multitree.
+with runs, GREEDY, UNTIL, conditions between members or a NOT of several events. A NOT that the
+window ends is decided at the last node of its branch, which is shared only with other last nodes.
+O(users of all nodes). Source: MULTI, the multi-pattern NFA and the multitree.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from cepkit.pattern.conditions import Expression, set_of_members, variables_of
 from cepkit.pattern.normal_form import Branch, normal_form, runs_as_absences
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import BranchPlan, Plan, as_tree
+from cepkit.sharing.description import ends_with_window
 from cepkit.sharing.parts import places_of
 from cepkit.sharing.plan_graph import COMMON, Choice, Mode, Prepared
 from cepkit.sharing.start import alone
@@ -126,8 +128,12 @@ class _Joining:
         if self._mode == "order":
             yield (sharer.family, choice.pool), ()  # all have one initial state
         path, arrangements = prepared.path(sharer, choice), prepared.arrangements(sharer, choice)
-        for step, places in zip(path, arrangements, strict=True):
-            yield step.node, tuple(sharer.description.variables[place] for place in places)
+        nodes: list[object] = [step.node for step in path]
+        branch = self._branches[sharer.number]
+        if any(ends_with_window(branch, event.variable) for event in branch.negated):
+            nodes[-1] = "last", nodes[-1]
+        for node, places in zip(nodes, arrangements, strict=True):
+            yield node, tuple(sharer.description.variables[place] for place in places)
 
     def _rank(self, number: int) -> tuple[int, int]:
         return -self._sharers[number].window, number

@@ -80,12 +80,13 @@ def _absence(
         "and",
         *map(expression_text, canonical_conditions(about, {**names, variable: PLACEHOLDER})),
         "within",
-        str(_inclusive(branch)) if _ends_with_window(branch, variable) else "",
+        str(_inclusive(branch)) if ends_with_window(branch, variable) else "",
         *([beside.place, names[beside.variable]] if beside is not None else []),
     )
 
 
-def _ends_with_window(branch: Branch, variable: str) -> bool:
+def ends_with_window(branch: Branch, variable: str) -> bool:
+    """Return whether the window, or the stream, ends the place of an absent event."""
     positive = {*branch.variables}
     both = branch.before(variable) & positive and branch.after(variable) & positive
     return isinstance(branch.window, CountWindow) or not both
@@ -196,7 +197,9 @@ def _items(branch: Branch) -> Iterator[Item]:
             yield Item(variables_of(condition), condition)
     # Where several events are absent together nothing is shared: nobody asks what that says.
     for variable in sorted(negated.difference(*branch.together)):
-        yield Item(depends_on(branch, variable), None, variable)
+        # Without a window a NOT in AND may depend on nothing: then it is about the whole match.
+        needed = depends_on(branch, variable) or frozenset(branch.variables)
+        yield Item(needed, None, variable)
 
 
 def _event_key(branch: Branch, variable: str, about: Sequence[Item]) -> EventKey:

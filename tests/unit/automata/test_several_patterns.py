@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Any
 
 import pandas as pd
@@ -13,6 +13,7 @@ import cepkit as ck
 from cepkit.errors import PatternError, PlanError, TraceError, UnsupportedError
 from cepkit.figures.player.document import player_document
 from cepkit.figures.traces.mechanism import layout
+from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.tracing import Trace
 from cepkit.tracing.operations import Create
 from tests.unit.automata.cases import stream
@@ -155,6 +156,44 @@ def test_matches_that_await_a_trailing_not_are_kept_per_pattern(events: str) -> 
     for (name, pattern), plan in zip(patterns.items(), plans, strict=True):
         assert found[name] == alone(events, pattern, plan)[0]
     assert trace.counters[-1].instances == trace.counters[-1].stored == 0
+
+
+NOT_WITHIN = [
+    ("PATTERN SEQ(NOT(A n), B b, C c, D d) WITHIN 5 seconds", ["b", "d", "c"]),
+    ("PATTERN SEQ(NOT(A m), B b, D d) WITHIN 5 seconds", ["b", "d"]),
+    ("PATTERN AND(SEQ(C c, NOT(A n)), SEQ(B b, D d)) WITHIN 5 seconds", ["c", "b", "d"]),
+    ("PATTERN AND(SEQ(C c, NOT(A m)), B b) WITHIN 5 seconds", ["c", "b"]),
+    ("PATTERN AND(NOT(A n), B b, C c, D d) WITHIN 5 seconds", ["b", "d", "c"]),
+    ("PATTERN AND(NOT(A m), B b, D d) WITHIN 5 seconds", ["b", "d"]),
+]
+NOT_ANYWHERE = [(p.replace(" WITHIN 5 seconds", ""), plan) for p, plan in NOT_WITHIN] + [
+    ("PATTERN AND(B b, C c, D d)", ["b", "d", "c"]),
+    ("PATTERN AND(NOT(X n), B b, D d)", ["b", "d"]),
+    ("PATTERN SEQ(NOT(X n), B b, D d)", ["b", "d"]),
+]
+
+
+@pytest.mark.parametrize("mechanism", ["chain-nfa", "evaluation-tree"])
+@pytest.mark.parametrize("listed", [NOT_WITHIN, NOT_ANYWHERE], ids=["window", "no window"])
+def test_a_not_without_bounds_on_both_sides_is_decided_per_pattern(
+    listed: Any, mechanism: str
+) -> None:
+    events = stream("C1 B2 A1 B2 C3 D4 C1 A2 B1 D1 X1 C5 B1 D2 C1")
+    for patterns in permutations(listed, 2):
+        texts, plans = zip(*patterns, strict=True)
+        trace = ck.simulate(events, list(texts), mechanism, list(plans))
+        found = [*bindings(trace).values()]
+        for matches, (text, plan) in zip(found, patterns, strict=True):
+            single = ck.simulate(events, text, mechanism, plan)
+            assert matches == {tuple(match.events.items()) for match in single.matches}, texts
+
+
+def test_an_optional_event_under_greedy_is_not_lost_to_its_branch_without_it() -> None:
+    pattern = "PATTERN AND(NOT(A n), OPT(B b) GREEDY, C c, D d)"
+    plan = Plan((OrderPlan(("c", "d", "b")), OrderPlan(("c", "d"))), "by hand")
+    for mechanism in ("chain-nfa", "evaluation-tree"):
+        trace = together("B1 C1 D1", [pattern, pattern], [plan, plan], mechanism)
+        assert bindings(trace)["pattern 2"] == {(("b", 0), ("c", 1), ("d", 2))}
 
 
 def test_shared_node_checks_a_condition_that_one_pattern_only_implies() -> None:
