@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import threading
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -54,20 +55,29 @@ def module_text(text: str) -> str:
     return "\n".join((*lines, "", text))
 
 
+_loading = threading.Lock()
+"""Held while a module's code runs: until then other threads would see it without its functions."""
+
+
 @cache
 def load(text: str) -> types.ModuleType:
     """Return the module with the output of `generated`."""
     source = module_text(text)
     name = f"cepkit_loop_{hashlib.sha256(source.encode()).hexdigest()[:24]}"
-    if name not in sys.modules:
-        loader = _Source(source)
-        spec = spec_from_loader(name, loader)
-        assert spec is not None
-        module = module_from_spec(spec)
-        # Register it before its code runs: Numba looks up a cached function's module by name.
-        sys.modules[name] = module
-        loader.exec_module(module)
-    return sys.modules[name]
+    with _loading:
+        if name not in sys.modules:
+            loader = _Source(source)
+            spec = spec_from_loader(name, loader)
+            assert spec is not None
+            module = module_from_spec(spec)
+            # Register it before its code runs: Numba looks up a cached function's module by name.
+            sys.modules[name] = module
+            try:
+                loader.exec_module(module)
+            except BaseException:  # as Ctrl-C: half a module would stay
+                del sys.modules[name]
+                raise
+        return sys.modules[name]
 
 
 class _Source(ExecutionLoader):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 from typing import Any
 
@@ -12,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepkit import indexing
+from cepkit.columnar.join import generated
 from cepkit.columnar.join.generated import count_of, exists_of, join_of, source
 from cepkit.columnar.kernels import loops
 from cepkit.columnar.kleene import subsets
@@ -243,3 +246,32 @@ def test_sets_are_chosen_in_order_within_their_bounds(
                 members = out.rows[out.starts[i] : out.starts[i + 1]].tolist()
                 found.append((int(out.parents[i]), members))
         assert found == expected
+
+
+def test_a_generated_module_is_whole_for_every_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, run = threading.Event(), generated._Source.exec_module
+
+    def slowly(loader: Any, module: Any) -> None:
+        begun.set()
+        threading.Event().wait(0.2)
+        run(loader, module)
+
+    monkeypatch.setattr(generated._Source, "exec_module", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(generated.load, "answer = 42  # for every thread")
+        begun.wait()
+        second = pool.submit(generated.load, "answer = 42  # for every thread")
+        assert second.result().answer == first.result().answer == 42
+
+
+def test_a_generated_module_is_loaded_anew_after_an_interrupt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(loader: Any, module: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(generated._Source, "exec_module", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            generated.load("answer = 43  # after an interrupt")
+    assert generated.load("answer = 43  # after an interrupt").answer == 43
