@@ -111,7 +111,7 @@ def test_matches_are_counted_without_being_made(method: str) -> None:
 
 def test_a_key_that_the_earlier_ones_need_not_have_is_refused() -> None:
     text = "PATTERN SEQ(A a, FIRST B b, C c) WHERE a.k = c.k AND b.k = c.k AGG COUNT"
-    with pytest.raises(ck.CepkitError, match="leaves out the events before FIRST 'b'"):
+    with pytest.raises(ck.CepkitError, match="does not include the events before FIRST 'b'"):
         ck.aggregate(STREAM, text, method="prefix-counters")
 
 
