@@ -58,7 +58,7 @@ def test_every_figure_of_an_exported_notebook_is_seen_fits_and_has_a_text(export
         assert exported.evaluate("document.documentElement.scrollWidth") <= width
     tree = exported.locator("main, body").first.aria_snapshot()
     assert re.search(r'img "automaton: take A a, then B b', tree)
-    assert re.search(r'img "40 events in 39 s; axes: ', tree)
+    assert re.search(r'img "rates and selectivities 40 events in 39 s; axes: ', tree)
     source = exported.locator("img").last.get_attribute("src")
     exported.set_content(base64.b64decode(source.partition(",")[2]).decode())
     assert exported.locator("svg text").count() > 10

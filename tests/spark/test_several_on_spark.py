@@ -242,5 +242,5 @@ def test_columns_that_cannot_stand_in_one_table_are_refused_by_name(spark):
     found = ck.aggregate(stream, queries, spark=ck.SparkOptions(slice_seconds=60))
     assert found[1].columns == ["ts", "count", "sum(a.x)", "new_matches"]
     assert found[1].count() == found[0].count()
-    with pytest.raises(PatternError, match="the column 'count' of one query"):
+    with pytest.raises(PatternError, match="two queries have different columns 'count'"):
         _ = found.together
