@@ -48,6 +48,8 @@ class GroupLine:
     rows: int
 
 
+_FEW = 200
+"""Fewer points have marks on their line."""
 _MOST_ROWS = 500_000
 """The most rows of a Spark DataFrame to fetch for drawing."""
 
@@ -196,10 +198,11 @@ def _over_time(
         below=_BELOW, legend=[name for name in named if name],
     )  # fmt: skip
     for place, (name, some) in enumerate(panels.items()):
-        scale = _scale([value for line in some for value in line.values])
+        values = [value for line in some for value in line.values if value is not None]
+        scale = _scale(values)
         axis = axis_name("y", place)
         for i, line in enumerate(some):
-            mode = "lines+markers" if len(line.values) < 200 else "lines"
+            mode = "lines+markers" if _has_marks(line.values) else "lines"
             add_points(
                 made.chart,
                 mode if joined else "markers",
@@ -222,11 +225,25 @@ def _over_time(
                 xaxis="x",
                 yaxis=axis,
             )  # fmt: skip
-        empty = all(value is None for line in some for value in line.values)
-        made.set_axis(axis, place, anchor="x", **(scale.axis() if scale is not None else {}))
-        made.add_heading(place, shown(cut(name, 60)) + (": no value" if empty else ""))
+        made.set_axis(axis, place, anchor="x", **_axis(scale, values))
+        made.add_heading(place, shown(cut(name, 60)) + ("" if values else ": no value"))
     made.chart.update_layout(hovermode="closest", xaxis={"anchor": "free", "position": 0})
     return made.chart
+
+
+def _has_marks(values: Sequence[Any]) -> bool:
+    """Return whether points are marked: few of them, or one that no line leads to."""
+    there = [value is not None for value in values]
+    alone = zip([False, *there], there, [*there[1:], False], strict=False)
+    return sum(there) < _FEW or (False, True, False) in alone
+
+
+def _axis(scale: Scale | TextScale | None, values: Sequence[Any]) -> dict[str, Any]:
+    """Return the settings of an axis; small counts have whole steps."""
+    if scale is not None:
+        return scale.axis()
+    whole = bool(values) and all(isinstance(value, int) for value in values)
+    return {"dtick": 1} if whole and max(values) - min(values) < 4 else {}
 
 
 def _scale(values: Sequence[Any]) -> Scale | TextScale | None:

@@ -40,6 +40,22 @@ def test_a_panel_for_each_aggregate_and_a_line_for_each_group():
     assert not any("<script" in (trace.name or "") for trace in made.data)
 
 
+def test_value_between_rows_without_one_is_marked_and_small_counts_have_whole_steps():
+    n = 900
+    kinds = ["A", "B", *["C"] * 8] * (n // 10)
+    table = pd.DataFrame({"ts": [i * (1 + i % 10 // 3) for i in range(n)], "kind": kinds})
+    stream = ck.events(table.assign(p=1.5), time="ts", type="kind", unit="s")
+    result = ck.aggregate(stream, "PATTERN SEQ(A a, B b, C c) WITHIN 2 s AGG COUNT, AVG(b.p)")
+    counts, means = ck.draw(result).data
+    present = pd.Series(means.y).notna()
+    assert (
+        present & ~present.shift(1, fill_value=False) & ~present.shift(-1, fill_value=False)
+    ).any()
+    assert (counts.mode, means.mode) == ("lines", "lines+markers")
+    assert ck.draw(result).layout.yaxis.dtick == 1
+    assert ck.draw(result).layout.yaxis2.dtick is None
+
+
 def test_only_the_wanted_columns_and_groups():
     result = ck.aggregate(shop(), QUERY + " GROUP BY g")
     made = draw_aggregates(result, columns=["avg(b.p)"], groups=2)
