@@ -75,8 +75,8 @@ def learn(
         `to_pandas` has all. It is empty if no pattern does better than chance.
 
     Raises:
-        StreamError: The incidents lack a column, are too few, or outside of the time and keys of
-            the stream.
+        StreamError: The incidents lack a column, are too few, or are outside of the time and keys
+            of the stream.
         UnsupportedError: The stream has no end.
         LimitError: There are too many events in Spark.
 

@@ -43,7 +43,7 @@ class Sharer:
 
     Attributes:
         number: Its number among all sharers.
-        description: That of the branch.
+        description: The branch without names.
         statistics: Its statistics, by the names of its variables.
         family: The properties that two sharers must have in common to share anything.
         events: A number for each place; equal for equal events.

@@ -128,7 +128,7 @@ def check_alike(schemas: Iterable[pa.Schema]) -> None:
         kind = known.setdefault(field.name, field.type)
         if field.name == PATTERN:
             raise PatternError(
-                f"RETURN has a column '{PATTERN}', as has the pattern's name",
+                f"RETURN has a column '{PATTERN}', where the name of the pattern stands",
                 hint="another name: RETURN ... AS name",
             )
         if kind != field.type and not (_has_events(kind) and _has_events(field.type)):
